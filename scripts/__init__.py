@@ -1,4 +1,4 @@
-"""What those who maintain this repository run; it is not installed."""
+"""Scripts for maintainers; not installed."""
 
 from pathlib import Path
 

@@ -12,7 +12,9 @@ from tests.chat_server import serve
 from tests.commands import run_command
 from tests.files import read_jsonl, small_files, write_jsonl
 from text_metrics import __main__ as cli
-from text_metrics.jobs.chat import Chat, Journal, Request, add_arguments, few_shot
+from text_metrics.console import EXIT_IN_USE
+from text_metrics.jobs.chat import Chat, Journal, Request, few_shot
+from text_metrics.options import add_chat, chat_options
 
 
 def requests(*texts, sample=0):
@@ -28,9 +30,9 @@ def ask(tmp_path, capsys):
 
     def ask_once(url, requested, *options):
         parser = ArgumentParser()
-        add_arguments(parser, "file", "a file")
+        add_chat(parser, "file", "a file")
         words = ["file", "--out", tmp_path / "out.jsonl", "--model", "m", "--base-url", url, *options]
-        answers = Chat(parser.parse_args(list(map(str, words)))).ask(requested)
+        answers = Chat(**chat_options(parser.parse_args(list(map(str, words))))).ask(requested)
         return answers, int(None in answers), capsys.readouterr().err
 
     return ask_once
@@ -205,7 +207,7 @@ def test_two_commands_at_once_pay_once(monkeypatch, tmp_path, capsys, command):
         assert run_command(monkeypatch, *words) == 0
         assert len(server.requests) == (2 if command == "probe ask" else 1)
     ((code, shown),) = ends
-    assert (code, f"{out}.journal is in use by another process" in shown) == (2, True)
+    assert (code, f"{out}.journal is in use by another process" in shown) == (EXIT_IN_USE, True)
 
 
 # The journal.

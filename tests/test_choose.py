@@ -2,17 +2,18 @@
 
 import json
 import tracemalloc
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
 
+import text_metrics
 from tests.commands import choose, results_of
 from tests.conftest import SETS
 from tests.files import read_data, write_data, write_jsonl
 from tests.references import diversity
 from text_metrics.choosing import greedy
-from text_metrics.choosing.greedy import choose as choose_greedily
-from text_metrics.choosing.greedy import subset_score
+from text_metrics.choosing.greedy import choose_greedily, subset_score
 from text_metrics.metrics._core.core_numbers import unit_vectors
 
 
@@ -78,6 +79,21 @@ def test_the_score_is_quality_times_vendi(rng):
         quality = rng.random(n)
         expected = quality.mean() * diversity.vendi(vectors, 2)
         assert subset_score(unit_vectors(vectors), quality) == pytest.approx(expected)
+
+
+def test_many_small_groups_are_chosen_from_as_large_ones(rng, monkeypatch):
+    """Together, with all cosines, or one by one."""
+    sizes = rng.integers(1, 12, size=80)
+    n = int(sizes.sum())
+    vectors = rng.standard_normal((n, 5))
+    quality = rng.integers(3, size=n) / 2
+    keep = np.minimum(sizes, 5)
+    arguments = (vectors, quality, sizes, keep, rng.permutation(n), 0.4)
+    together = choose_greedily(*arguments)
+    monkeypatch.setattr(greedy, "_SMALL", 0)
+    assert [places.tolist() for places in choose_greedily(*arguments)] == [places.tolist() for places in together]
+    # Some groups have no other text that is far enough.
+    assert 80 < sum(map(len, together)) < keep.sum()
 
 
 def test_memory_does_not_grow_with_the_square_of_what_is_chosen(rng):
@@ -183,11 +199,95 @@ def test_what_texts_share_with_their_prompt_is_no_diversity(load, tmp_path):
     assert summary["contexts"] == "projected"
 
 
+def test_a_choice_in_python_is_that_of_the_command(tmp_path, load):
+    data = write_jsonl(tmp_path / "data.jsonl", ROWS)
+    words = ["--id-key", "prompt", "--keep", 2, "--column", "quality=reward"]
+    assert choose(data, *words, key="answer") == 0
+    written, _, summary = results_of(data)
+    quality = [[(3 * i + j) % 4 / 4 for j in range(len(members))] for i, members in enumerate(SETS)]
+    result = text_metrics.choose(SETS, keep=2, quality=quality)
+    texts = [SETS[i][j] for i, places in enumerate(result["chosen"]) for j in sorted(places)]
+    assert [row["answer"] for row in written] == texts
+    assert summary["chosen_score"] == pytest.approx(result["chosen_score"])
+    assert summary["random_score"] == pytest.approx(result["random_score"])
+    assert (summary["n_merged"], summary["signature"]) == (result["n_merged"], result["signature"]) == (1, ANY)
+    # A flat list is one set, and its indices are in the order of choice.
+    places = text_metrics.choose(SETS[0], keep=3)["chosen"]
+    assert places[:2] == text_metrics.choose(SETS[0], keep=2)["chosen"]
+    assert text_metrics.choose(SETS[0] + SETS[0], set_size=4, keep=3)["chosen"] == [places, places]
+    assert sorted(text_metrics.choose(SETS[0])["chosen"]) == [0, 1, 2, 3]
+    with pytest.raises(TypeError, match=r"'kep'.*'keep'"):
+        text_metrics.choose(SETS[0], kep=1)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_vectors_that_one_has_need_no_encoder(rng, tmp_path, kind, nested, monkeypatch):
+    vectors = [rng.standard_normal((len(members), 3)).round(3) for members in SETS]
+    rows = []
+    for i, (members, rows_of_set) in enumerate(zip(SETS, vectors, strict=True)):
+        if nested:
+            rows.append({"id": i, "t": members, "v": rows_of_set.tolist()})
+            continue
+        rows += [{"id": i, "t": text, "v": row.tolist()} for text, row in zip(members, rows_of_set, strict=True)]
+    data = write_data(tmp_path / f"data.{kind}", rows)
+    words = ["--keep", 2, "--column", "embeddings=v", "--setting", "model=nowhere"]
+    words += [] if nested else ["--id-key", "id"]
+    assert choose(data, *words, key="t", out=f"out.{kind}") == 0
+    summary = results_of(data, f"out.{kind}")[2]
+    assert (summary["embeddings"], "model" in summary) == ("given", False)
+    expected = text_metrics.choose(SETS, keep=2, embeddings=vectors)
+    assert summary["chosen_score"] == pytest.approx(expected["chosen_score"])
+    for members, rows_of_set, places, score in zip(SETS, vectors, expected["chosen"], expected["scores"], strict=True):
+        assert score == pytest.approx(diversity.vendi(rows_of_set[places], 2))
+        pairs = [diversity.vendi(rows_of_set[[i, j]], 2) for i in range(len(members)) for j in range(i)]
+        # Some texts come twice, and the first one is the first by content.
+        assert 1 <= score <= max(pairs) + 1e-9
+    written = read_data(tmp_path / f"out.{kind}")
+    texts = [row["t"] for row in written]
+    assert texts == [
+        text
+        for members, places in zip(SETS, expected["chosen"], strict=True)
+        for text in ([[members[i] for i in sorted(places)]] if nested else [members[i] for i in sorted(places)])
+    ]
+    if nested:
+        assert [np.shape(row["v"]) for row in written] == [(2, 3)] * 5
+
+
+def test_a_vector_that_is_wrong_is_a_bad_row(tmp_path):
+    rows = [{"t": members, "v": [[1.0, i] for i in range(len(members))]} for members in SETS]
+    rows[1]["v"][0] = [0.0, 0.0]
+    rows[2]["v"].pop()
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    assert choose(data, "--keep", 1, "--column", "embeddings=v", key="t") == 3
+    written, bad, _ = results_of(data)
+    assert [row["row"] for row in bad] == [2, 3]
+    assert len(written) == 3
+
+
+def test_texts_of_low_quality_are_not_chosen(tmp_path):
+    rows = [{"t": ["a dog", "the sea", "a dog"], "q": [0.2, 0.9, 0.5]}, {"t": ["a cat", "rain"], "q": [0.1, 0.4]}]
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    words = ["--keep", "all", "--column", "quality=q", "--min-quality", 0.5]
+    assert choose(data, *words, key="t") == 0
+    written, _, summary = results_of(data)
+    assert [row["q"] for row in written] == [[0.9, 0.5], []]
+    assert (summary["n_chosen"], summary["n_below"], summary["n_merged"]) == (2, 3, 1)
+    result = text_metrics.choose([row["t"] for row in rows], quality=[row["q"] for row in rows], min_quality=0.5)
+    assert result["scores"][1] == 0
+    assert summary["chosen_score"] == pytest.approx(result["scores"][0] / 2)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (("--keep", 0), "--keep"),
         (("--keep", 1, "--min-distance", 3), "--min-distance"),
+        (("--keep", 1, "--min-quality", 3), "--min-quality"),
+        (("--keep", 1, "--min-quality", 0.5), "min_quality needs quality"),
+        (("--keep", 1, "--column", "classes=reward", "--column", "embeddings=reward"), "classes and embeddings"),
+        (("--keep", 1, "--set", "confidence=0.9"), "'confidence'"),
+        (("--keep", 1, "--set", "keep=2"), "pass --keep"),
         (("--keep", 1, "--column", "weights=reward"), "--column weights"),
         (("--keep", 1, "--set", "q=2"), "'q'"),
         (("--keep", 1, "--batch-size", 0), "--batch-size"),

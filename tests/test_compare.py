@@ -10,7 +10,7 @@ from tests.commands import run_command
 from tests.conftest import SETS
 from tests.files import write_data, write_jsonl
 from text_metrics.commands import compare
-from text_metrics.metrics._core.core_results import mean_estimate
+from text_metrics.metrics._core.core_intervals import mean_estimate
 from text_metrics.statistics import mean_p
 
 OTHER = [[*members[::-1][:-1], "The train is late."] for members in SETS]

@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from tests.conftest import approx, encode
+from text_metrics.metrics._core.core_encoder import project
+from text_metrics.metrics._core.core_numbers import unit_vectors
 
 EMBEDDED = ["vendi_embed", "chamfer_diversity"]
 SIZES = [4, 2, 5, 3]
@@ -31,6 +33,30 @@ def without(rows, context):
         rest = unit - (unit @ context) * context
         result.append(rest / np.linalg.norm(rest))
     return np.array(result)
+
+
+def without_at_once(rows, contexts, sizes, error):
+    """Compute what `project` computes in blocks and in place, all rows at once."""
+    units = unit_vectors(rows)
+    directions = np.repeat(unit_vectors(contexts), sizes, axis=0)
+    rest = units - (units * directions).sum(axis=1, keepdims=True) * directions
+    lengths = np.linalg.norm(rest, axis=1, keepdims=True)
+    return np.where(lengths > error, unit_vectors(rest), units).astype(rows.dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_blocks_of_projected_rows_are_equal_to_the_bit(rng, dtype):
+    sizes = rng.integers(1, 9, 400)
+    contexts = rng.standard_normal((len(sizes), 384))
+    contexts[6::7] = 0
+    rows = rng.standard_normal((sizes.sum(), 384)).astype(dtype)
+    # Sets of nothing but their context.
+    rows[: sizes[:3].sum()] = 5 * np.repeat(contexts[:3], sizes[:3], axis=0)
+    before = rows.copy()
+    result = project(rows, contexts, sizes, 1e-4)
+    assert result.dtype == dtype
+    assert np.array_equal(result, without_at_once(rows, contexts, sizes, 1e-4))
+    assert np.array_equal(rows, before)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pytest
 from tests.conftest import ROOT
 from text_metrics.__main__ import COMMANDS
 from text_metrics.__main__ import main as text_metrics
+from text_metrics.console import EXIT_CODES
 
 METRICS = sorted(path.parent for path in ROOT.glob("metrics/*/*.py") if path.stem == path.parent.name)
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -112,6 +113,12 @@ def code_of(path: Path) -> list[str]:
     blocks = re.findall(r"^```.*\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     return [line for block in blocks for line in block.splitlines()] + re.findall(r"`([^`\n]+)`", prose)
+
+
+def test_exit_codes_are_documented():
+    page = (ROOT / "docs/watch.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| (.*) \|$", page, flags=re.MULTILINE)
+    assert {int(code): meaning for code, meaning in rows} == EXIT_CODES
 
 
 def is_run_by_python(module: str) -> bool:

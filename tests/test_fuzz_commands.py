@@ -18,8 +18,9 @@ from tests.files import read_jsonl, write_data
 from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_lines
 from text_metrics.console import EXIT_BAD_ROWS, EXIT_USAGE
 from text_metrics.jobs import kept
-from text_metrics.jobs.chat import Journal, add_arguments
+from text_metrics.jobs.chat import Journal
 from text_metrics.meta_eval.pairs import Sets, read_pairs
+from text_metrics.options import Options, add_chat, add_rows
 from text_metrics.probe import ask as probe_ask
 from text_metrics.probe import files as probe_files
 
@@ -69,9 +70,9 @@ def read_model(path):
 
 def read_texts(path):
     parser = ArgumentParser()
-    add_arguments(parser, "texts", "a file")
-    kept.add_keys(parser)
-    rows = kept.read(parser.parse_args([str(path), "--out", "out.jsonl", "--model", "m"]), ["quality"])
+    add_chat(parser, "texts", "a file")
+    add_rows(parser)
+    rows = kept.read(parser.parse_args([str(path), "--out", "out.jsonl", "--model", "m"], Options()), ["quality"])
     if rows.bad:
         raise ValueError(f"{path}, line {rows.bad[0].number} {rows.bad[0].error}.")
 

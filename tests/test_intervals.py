@@ -7,13 +7,8 @@ import pytest
 from scipy import stats
 
 from tests.conftest import SETS, inputs_of, items_of, metrics_of
-from text_metrics.metrics._core.core_results import (
-    Estimate,
-    Signature,
-    mean_estimate,
-    parse_confidence_by,
-    ratio_estimate,
-)
+from text_metrics.metrics._core.core_intervals import Estimate, mean_estimate, parse_confidence_by, ratio_estimate
+from text_metrics.metrics._core.core_results import Signature
 from text_metrics.statistics import mean_p
 
 SAMPLES = 2000

@@ -551,6 +551,19 @@ def test_help_card_and_signature_are_the_declaration(load, name):
     assert metric.settings().passed() == {}
 
 
+@pytest.mark.parametrize("name", metrics_of())
+@pytest.mark.parametrize("method", ["compute", "add", "add_batch"])
+def test_help_lists_an_argument_a_line(load, name, method):
+    metric = load(name)
+    parameters = inspect.signature(getattr(metric, method)).parameters
+    expected = [argument for argument, each in parameters.items() if each.kind is not each.VAR_KEYWORD]
+    sections = re.split(r"\n *Args:\n", inspect.getdoc(getattr(metric, method)))[1:]
+    # The others end with the help of `compute`, which has the settings of the metric.
+    assert len(sections) == (1 if method == "compute" else 2)
+    names = re.findall(r"^ {4}(\w+)", sections[0].partition("\n\n")[0], flags=re.MULTILINE)
+    assert names == expected
+
+
 @pytest.mark.parametrize(
     ("name", "misspelled", "close"),
     [("vendi_embed", "setsize", "set_size"), ("self_bleu", "max_n_order", "max_order"), ("gruen", "colour", None)],

@@ -134,7 +134,11 @@ def test_the_version_is_that_of_the_signatures(load, capsys):
 def test_the_metrics_of_the_package_share_one_core():
     for name in text_metrics.METRICS:
         core = importlib.import_module(f"text_metrics.metrics.{name}.core")
-        for module, shared in (("core_inputs", "LIMITS"), ("core_results", "Estimate"), ("core_metric", "TextMetric")):
+        for module, shared in (
+            ("core_inputs", "LIMITS"),
+            ("core_intervals", "Estimate"),
+            ("core_metric", "TextMetric"),
+        ):
             original = importlib.import_module(f"text_metrics.metrics._core.{module}")
             assert getattr(core, shared) is getattr(original, shared)
     with pytest.raises(ModuleNotFoundError, match="absent"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.test_probeval import unclustered
-from text_metrics.metrics._core.core_results import mean_estimate
+from text_metrics.metrics._core.core_intervals import mean_estimate
 from text_metrics.metrics.probeval.probeval_sampling import Side, jackknife_bias, kl_divergence, smooth
 
 PEOPLE = {"kettle": 9, "pot": 5, "cup": 2}

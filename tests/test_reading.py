@@ -190,7 +190,7 @@ def test_every_command_says_what_it_read(run):
         ("score", "a", *BLEU_BY_ID): ("2 files, 15 rows", ".hidden.jsonl"),
         ("choose", "a/*.jsonl", *BY_ID, "--keep", "1"): ("2 files, 15 rows",),
         ("compare", "a/data.jsonl", "a/data.jsonl", *BLEU_BY_ID): ("a/data.jsonl, 12 rows",),
-        ("report", "a/data.jsonl", *BY_ID, "--quality", "none", "--quiet"): ("a/data.jsonl, 12 rows",),
+        ("report", "a/data.jsonl", *BY_ID, "--quality", "none"): ("a/data.jsonl, 12 rows",),
         ("meta-eval", pairs, "--no-gruen"): ("pairs.jsonl, 4 rows",),
         ("probe", "annotators", "people.jsonl"): ("people.jsonl, 1 row.",),
     }.items():

@@ -13,12 +13,12 @@ from tests.files import KINDS_OF_PIPES, pipe_of, read_jsonl, write_jsonl
 from tests.fuzzing import bounded
 from text_metrics.__main__ import main
 from text_metrics.commands.report import parse_options
-from text_metrics.metrics._core.core_results import mean_estimate, ratio_estimate
+from text_metrics.metrics._core.core_intervals import mean_estimate, ratio_estimate
 from text_metrics.reporting.inputs import read_inputs
 from text_metrics.reporting.lengths import count_words, cut
 from text_metrics.reporting.likeness import shuffled
 from text_metrics.reporting.results import MEASURES
-from text_metrics.reporting.scores import least_diverse, summarize
+from text_metrics.reporting.scores import Choices, find_power, least_diverse, summarize
 from text_metrics.statistics import holm, paired_test
 
 NAME = "all-MiniLM-L6-v2"
@@ -151,7 +151,7 @@ def test_all_pairs_are_tested_and_the_best_is_marked_only_if_the_test_holds(whol
         scores = np.array([value["scores"] for value in metric["values"]])
         assert [(test["a"], test["b"]) for test in metric["tests"]] == [(0, 1), (0, 2), (1, 2)]
         for test in metric["tests"]:
-            assert test.items() >= paired_test(scores[test["a"]], scores[test["b"]], 0.95).items()
+            assert test.items() >= paired_test(scores[test["a"]], scores[test["b"]], 0.95, n_tests=3).items()
         assert [test["p_holm"] for test in metric["tests"]] == holm([test["p"] for test in metric["tests"]])
         means = scores.mean(axis=1) * (-1 if metric["better"] == "lower" else 1)
         assert list(means[metric["order"]]) == sorted(means, reverse=True)
@@ -191,6 +191,35 @@ def test_holm_and_power():
     assert np.mean(np.array(p_values) < 0.05) == pytest.approx(0.8, abs=0.04)
 
 
+def stars(scores):
+    """Name the first system of each study, (studies, systems, prompts), as the report marks it."""
+    return [summarize(MEASURES["vendi_embed"], each, "", 4, 0.95).best for each in scores]
+
+
+@pytest.mark.parametrize(("n_systems", "n_prompts"), [(2, 40), (5, 100), (8, 30)])
+def test_the_printed_lead_has_a_power_of_80_percent(n_systems, n_prompts):
+    """By the decision of the page: the star of a system that beats all others after Holm's adjustment.
+
+    Prompts are drawn from those of a study whose systems do not differ, so that its spread is the true one.
+    """
+    rng = np.random.default_rng(n_systems)
+    # Scores of a prompt are correlated, and some systems vary more than others.
+    spread = np.linspace(0.2, 0.5, n_systems)[:, None]
+    pilot = 2 + rng.normal(0, 0.4, n_prompts) + spread * rng.gamma(4, 0.5, (n_systems, n_prompts))
+    pilot -= pilot.mean(axis=1, keepdims=True) - 2
+    pilot[0] += 0.001
+    choices = Choices(difference=0.1)
+    power = find_power(summarize(MEASURES["vendi_embed"], pilot, "", 4, 0.95), choices)
+    centre = pilot.mean(axis=1, keepdims=True)
+    pilot = centre + (pilot - centre) * np.sqrt(n_prompts / (n_prompts - 1))
+    for lead, n in ((power.smallest_lead, n_prompts), (0.1, power.n_needed)):
+        truth = pilot.copy()
+        truth[0] += lead - 0.001
+        studies = np.array([truth[:, rng.integers(0, n_prompts, n)] for _ in range(400)])
+        found = np.mean([best == 0 for best in stars(studies)])
+        assert found == pytest.approx(0.8, abs=0.05), (lead, n)
+
+
 def partition_of(groups):
     by_prompt = list(zip(*map(ordered, groups), strict=True))
     sets = []
@@ -220,8 +249,8 @@ def test_partitions_are_those_of_between_groups(whole):
         result = partition_of([systems[pair_["a"]], systems[pair_["b"]]])
         assert pair_["share"] == pytest.approx(result["share"], abs=1e-5)
         assert pair_["p"] == result["permutation_p"]
-    shares = [row["share"] for row in section["pairs"]]
-    assert shares == sorted(shares, reverse=True)
+    betas = [row["between"] for row in section["pairs"]]
+    assert betas == sorted(betas, reverse=True)
     assert {(row["a"], row["b"]) for row in section["pairs"]} == {(0, 1), (0, 2), (1, 2)}
 
 

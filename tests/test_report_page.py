@@ -124,7 +124,7 @@ def test_the_same_report_gives_the_same_files(report, tmp_path):
     first, second = (files_of(tmp_path / name) for name in "ab")
     assert first == second
     figures = {f"figures/{name}.{suffix}" for name in ("diversity", "quality") for suffix in ("svg", "pdf")}
-    texts = {"index.html", "report.json", "table.md", "table.tex", "methods.tex", "refs.bib"}
+    texts = {"index.html", "report.json", "table.md", "table.tex", "tables.tex", "methods.tex", "signatures.tex", "refs.bib"}
     assert set(first) == texts | figures
     assert all(first[name].startswith(b"%PDF") for name in figures if name.endswith("pdf"))
     # What an error of writing leaves is a report, which the next run may replace.
@@ -171,7 +171,7 @@ def test_the_page_begins_with_four_lines_and_needs_no_other_file(report, tmp_pat
 
 def test_numbers_are_those_of_the_report(report, tmp_path):
     page = page_of(report, tmp_path).replace("\u00a0", " ")
-    printed, tex = ((tmp_path / f"table.{end}").read_text(encoding="utf-8") for end in ("md", "tex"))
+    printed, tex = ((tmp_path / name).read_text(encoding="utf-8") for name in ("table.md", "tables.tex"))
     for i, system in enumerate(report["systems"]):
         row = next(line for line in printed.splitlines() if line.startswith(f"| {system} |"))
         cells = [cell.strip() for cell in row.strip("|").split("|")][1:]
@@ -197,10 +197,12 @@ def test_each_table_holds_what_the_report_holds(report):
             assert p == formats.with_p(test["p_holm"])
     pairs = shown["likeness"].iloc[1:]
     rows = report["likeness"]["pairs"]
-    assert list(map(number_of, pairs.iloc[:, 1])) == pytest.approx([100 * row["share"] for row in rows], abs=0.051)
+    assert list(map(number_of, pairs.iloc[:, 1])) == pytest.approx([row["between"] for row in rows], abs=0.0051)
+    assert list(map(number_of, pairs.iloc[:, 3])) == pytest.approx([100 * row["share"] for row in rows], abs=0.051)
     assert [p[0] == "≤" for p in pairs["p"]] == [row["p"] == row["least_p"] for row in rows]
-    near = sorted(100 * row["share"] for row in report["people"]["rows"])
-    assert list(map(number_of, shown["people"].iloc[:, 1])) == pytest.approx(near, abs=0.051)
+    near = sorted(report["people"]["rows"], key=lambda row: row["between"])
+    assert list(map(number_of, shown["people"].iloc[:, 1])) == pytest.approx([row["between"] for row in near], abs=0.051)
+    assert list(map(number_of, shown["people"].iloc[:, 2])) == pytest.approx([100 * row["share"] for row in near], abs=0.051)
 
 
 def number_of(cell):
@@ -252,7 +254,7 @@ def test_low_quality_and_nonsense_are_named_in_the_first_lines(report):
         value.update(mean=mean, interval=[mean - 0.01, mean + 0.01])
     quality["order"] = [2, 1, 0]
     said = sentences(parse(poor))
-    assert re.search(r"wide is first, with.*and lowest in quality \(GRUEN 0\.2", said["first"])
+    assert re.search(r"wide is first, with.*and lowest in quality \(Compact GRUEN 0\.2", said["first"])
     assert re.search(r"lower quality .*: wide \(", said["quality"])
     assert "nonsense" in said["quality"]
 
@@ -287,45 +289,60 @@ def test_tables_are_escaped():
 DOCUMENT = r"""\documentclass[twocolumn]{article}
 \usepackage[T1]{fontenc}
 \usepackage{booktabs,graphicx}
+PACKAGES
 \begin{document}
 \input{methods}
+Table~\ref{tab:scores}
 \input{table}
 \includegraphics[width=\columnwidth]{figures/diversity.pdf}
 \includegraphics[width=\columnwidth]{figures/quality.pdf}
-\sbox0{TABULAR}
+\sbox0{\vbox{\hbox{FIRST}\hbox{SECOND}}}
 \typeout{WIDTHS \the\wd0 \space \the\columnwidth}
-\bibliographystyle{plain}
+\bibliographystyle{STYLE}
 \bibliography{refs}
+\appendix
+\input{tables}
+\input{signatures}
 \end{document}
 """
 
 
-@pytest.mark.parametrize("columns", [(), ("vendi_embed", "n_classes", "quality")])
-def test_a_paper_compiles(report, tmp_path, columns):
-    """With names that TeX could read as markup; a table of three columns fits a column of two."""
+@pytest.mark.parametrize(
+    ("columns", "packages", "style"),
+    [((), "", "plain"), (("vendi_embed", "self_bleu"), r"\usepackage{natbib}", "plainnat")],
+)
+def test_a_paper_compiles(report, tmp_path, columns, packages, style):
+    """With names that TeX could read as markup, with and without natbib; its table fits one of two columns."""
     if shutil.which("pdflatex") is None or subprocess.run(["kpsewhich", "booktabs.sty"]).returncode:
         pytest.skip("TeX is not installed: apt-get install texlive-latex-base texlive-latex-recommended")
     names = ["[0.5] 100 %", "*a_b & $c [x]", "\\input{x} ~^#"]
     write_pages(parse(changed(report, systems=names)), tmp_path, columns)
     table = (tmp_path / "table.tex").read_text(encoding="utf-8")
-    tabular = re.search(r"\\setlength.*?\\end\{tabular\}", table, re.DOTALL)[0]
-    (tmp_path / "paper.tex").write_text(DOCUMENT.replace("TABULAR", tabular), encoding="utf-8")
+    assert table.count(r"\begin{table}") == 1
+    first, second = re.findall(r"\\setlength.*?\\end\{tabular\}", table, re.DOTALL)
+    document = DOCUMENT
+    for word, text in {"PACKAGES": packages, "FIRST": first, "SECOND": second, "STYLE": style}.items():
+        document = document.replace(word, text)
+    (tmp_path / "paper.tex").write_text(document, encoding="utf-8")
     for program in (["pdflatex", "-halt-on-error", "paper"], ["bibtex", "paper"], *[["pdflatex", "paper"]] * 2):
         done = subprocess.run(program, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout[-2000:]
     assert "undefined" not in done.stdout
     assert (tmp_path / "paper.pdf").exists()
     width, column = (float(part) for part in re.search(r"WIDTHS ([\d.]+)pt ([\d.]+)pt", done.stdout).groups())
-    assert (width <= column) == bool(columns)
+    assert width <= column
+    log = (tmp_path / "paper.log").read_text(encoding="latin-1")
+    assert "multiply defined" not in log
 
 
 def test_the_methods_cite_what_the_references_have(report, alone, tmp_path):
     made = parse(report)
     write_pages(made, tmp_path)
     methods, references = ((tmp_path / name).read_text(encoding="utf-8") for name in ("methods.tex", "refs.bib"))
-    cited = {key for keys in re.findall(r"\\cite\{([^}]*)\}", methods) for key in keys.split(",")}
+    cited = {key for keys in re.findall(r"\\citep\{([^}]*)\}", methods) for key in keys.split(",")}
     assert cited == set(re.findall(r"@\w+\{(\S+),", references))
-    plain = methods.replace(r"\allowbreak{}", "").replace("\\_", "_")
+    appendix = (tmp_path / "signatures.tex").read_text(encoding="utf-8")
+    plain = appendix.replace(r"\allowbreak{}", "").replace("\\_", "_")
     for metric in made.metrics:
         assert metric.signature in plain
     assert "GRUEN" not in page.methods(parse(alone))["methods.tex"]

@@ -1,10 +1,12 @@
 """`for_rewards`: by hand with the arguments of a trainer, with two processes, and in real steps of GRPOTrainer."""
 
 import asyncio
+import math
 import re
 import types
 from importlib.util import find_spec
 
+import numpy as np
 import pytest
 import torch
 from transformers import TrainerState
@@ -12,16 +14,25 @@ from transformers import TrainerState
 import text_metrics
 from tests.conftest import ROOT
 from tests.trainer_run import PROMPTS, TEXTS, build_causal, build_seq2seq, build_tokenizer, in_two_processes, on_cpu
+from text_metrics.training.rewards import REWARDS
 
 SIZE = 4
 ASKED = [prompt for prompt in PROMPTS for _ in range(SIZE)]
 SETS = [TEXTS[i : i + SIZE] for i in range(0, len(TEXTS), SIZE)]
-CASES = [("vendi_embed", {"q": 0.5}), ("vendi_embed", {"kernel": "ngram"}), ("chamfer_diversity", {})]
-each_case = pytest.mark.parametrize(("name", "settings"), CASES)
+CASES = [
+    ("vendi_embed", {"q": 0.5}, "vendi_embed_contribution_q_0.5"),
+    ("vendi_embed", {"kernel": "ngram"}, "vendi_embed_contribution_kernel_ngram"),
+    ("chamfer_diversity", {}, "chamfer_diversity_distance"),
+]
 
 
-def expected_contributions(load, name, settings):
-    of_sets = text_metrics.contributions(load(name), SETS, **settings)
+def expected_rewards(load, name, settings):
+    """Return contributions, or the distances to nearest neighbours of chamfer_diversity."""
+    if name == "chamfer_diversity":
+        details = load(name).compute(predictions=SETS, details=True, **settings)["details"]
+        of_sets = [each["distances"] for each in details]
+    else:
+        of_sets = text_metrics.contributions(load(name), SETS, **settings)
     return [value for values in of_sets for value in values]
 
 
@@ -33,15 +44,15 @@ def call(reward, completions=TEXTS, prompts=ASKED, **columns):
     return reward(prompts=prompts, completions=completions, completion_ids=ids, **(extra | columns))
 
 
-@each_case
-def test_a_reward_is_the_contribution_to_the_set(load, name, settings):
+@pytest.mark.parametrize(("name", "settings", "reward_name"), CASES)
+def test_a_reward_is_the_contribution_to_the_set(load, name, settings, reward_name):
     reward = text_metrics.for_rewards(load(name), set_size=SIZE, **settings)
-    expected = expected_contributions(load, name, settings)
+    expected = expected_rewards(load, name, settings)
     assert call(reward) == pytest.approx(expected, abs=1e-9)
     chats = [[{"role": "assistant", "content": text}] for text in TEXTS]
     prompts = [[{"role": "user", "content": prompt}] for prompt in ASKED]
     assert call(reward, chats, prompts) == pytest.approx(expected, abs=1e-9)
-    assert reward.__name__ == f"{name}_contribution"
+    assert reward.__name__ == reward_name
     assert all(type(value) is float for value in call(reward))
 
 
@@ -75,13 +86,13 @@ def test_quality_is_gruen(load):
     gruen = text_metrics.for_rewards(load("gruen"))
     assert call(gruen) == pytest.approx(load("gruen").compute(predictions=TEXTS)["scores"], abs=1e-6)
     assert gruen.__name__ == "gruen_quality"
-    reward = text_metrics.for_rewards(load("chamfer_diversity"), SIZE, quality=gruen)
-    contributions = expected_contributions(load, "chamfer_diversity", {})
+    reward = text_metrics.for_rewards(load("vendi_embed"), SIZE, quality=gruen)
+    contributions = expected_rewards(load, "vendi_embed", {})
     # The worse of two repeats must not gain by its quality.
     expected = [rating * max(value, 0) for rating, value in zip(call(gruen), contributions, strict=True)]
     assert min(contributions) < 0
     assert call(reward) == pytest.approx(expected, abs=1e-6)
-    assert reward.__name__ == "chamfer_diversity_contribution_times_quality"
+    assert reward.__name__ == "vendi_embed_contribution_times_gruen_quality"
 
 
 def rate(completions, ratings, **columns):
@@ -106,7 +117,7 @@ in_turn = types.coroutine(lambda ratings: (yield from rate_later(None, ratings))
 @pytest.mark.parametrize("quality", [rate, lambda ratings: ratings, rate_later, Judge(), in_turn])
 def test_forms_of_quality(load, quality):
     reward = text_metrics.for_rewards(load("vendi_embed"), SIZE, quality=quality, kernel="ngram")
-    contributions = expected_contributions(load, "vendi_embed", {"kernel": "ngram"})
+    contributions = expected_rewards(load, "vendi_embed", {"kernel": "ngram"})
     ratings = [0.0, *[0.25] * 10, None]
     expected = [0.0, *(pytest.approx(0.25 * max(value, 0)) for value in contributions[1:-1]), None]
     assert call(reward, ratings=ratings) == expected
@@ -127,9 +138,9 @@ def test_contexts_are_the_prompts(load, name, settings, form):
     prompts = ASKED if form in ("texts", "column") else [chat(prompt) for prompt in ASKED]
     reward = text_metrics.for_rewards(name, SIZE, contexts="question" if form == "column" else "prompts", **settings)
     columns = {"prompts": [f"Q: {p}" for p in ASKED], "question": ASKED} if form == "column" else {"prompts": prompts}
-    expected = expected_contributions(load, name, {"contexts": PROMPTS, **settings})
+    expected = expected_rewards(load, name, {"contexts": PROMPTS, **settings})
     assert call(reward, **columns) == pytest.approx(expected, abs=1e-6)
-    assert call(reward, **columns) != pytest.approx(expected_contributions(load, name, settings), abs=1e-3)
+    assert call(reward, **columns) != pytest.approx(expected_rewards(load, name, settings), abs=1e-3)
     assert "|contexts:projected|" in reward.signature
     with pytest.raises(ValueError, match="contexts"):
         text_metrics.for_rewards(name, SIZE, contexts="other")(completions=TEXTS, prompts=prompts)
@@ -146,7 +157,7 @@ def test_the_signature_and_the_log_say_what_was_scored(load):
     reward = text_metrics.for_rewards(load("vendi_embed"), SIZE, quality=rate_by_length, kernel="ngram")
     call(reward, log_metric=lambda name, value: logged.append((name, value)))
     result = load("vendi_embed").compute(predictions=SETS, kernel="ngram")
-    assert logged == [("vendi_embed", pytest.approx(score)) for score in result["scores"]]
+    assert logged == [("vendi_embed_kernel_ngram", pytest.approx(score)) for score in result["scores"]]
     head, _, version = result["signature"].rpartition("|")
     assert reward.signature == f"{head}|reward:contribution|quality:given|{version}"
     plain = text_metrics.for_rewards(load("vendi_embed"), SIZE, kernel="ngram")
@@ -198,31 +209,38 @@ def make_reward(name, settings):
     return text_metrics.for_rewards(text_metrics.load(name), **settings)
 
 
-def train(folder, name, settings, n_generations=4, per_process=8, prompts=PROMPTS * 2, seed=5):
-    """Train a tiny model; return the log, all completions of this process, and whether the weights changed."""
+def build_trainer(folder, rewards, prompts=PROMPTS * 2, algorithm="GRPO", **arguments):
+    """Build a trainer of TRL of a tiny model."""
+    import trl
     from datasets import Dataset
-    from trl import GRPOConfig, GRPOTrainer
 
+    tokenizer = build_tokenizer()
+    sizes = {"per_device_train_batch_size": 8, "num_generations": 4, "max_completion_length": 8}
+    steps = {"max_steps": 2, "learning_rate": 0.01, "logging_steps": 1, "save_strategy": "no", "seed": 5}
+    arguments = on_cpu(folder, **(sizes | steps | arguments))
+    rows = Dataset.from_dict({"prompt": prompts, "answer": ["cat"] * len(prompts)})
+    return getattr(trl, f"{algorithm}Trainer")(
+        model=build_causal(tokenizer),
+        reward_funcs=rewards,
+        args=getattr(trl, f"{algorithm}Config")(bf16=False, gradient_checkpointing=False, **arguments),
+        train_dataset=rows,
+        eval_dataset=rows.select(range(2)),
+        processing_class=tokenizer,
+    )
+
+
+def train(folder, name, settings, **arguments):
+    """Train a tiny model; return the log, all completions of this process, and whether the weights changed."""
     seen = []
 
     def record(prompts, completions, **columns):
         seen.append([prompts, completions])
         return [0.0] * len(completions)
 
-    tokenizer = build_tokenizer()
-    model = build_causal(tokenizer)
-    before = [weights.clone() for weights in model.parameters()]
-    sizes = {"per_device_train_batch_size": per_process, "num_generations": n_generations, "max_completion_length": 8}
-    steps = {"max_steps": 2, "learning_rate": 0.01, "logging_steps": 1, "save_strategy": "no", "seed": seed}
-    trainer = GRPOTrainer(
-        model=model,
-        reward_funcs=[make_reward(name, settings), record],
-        args=GRPOConfig(bf16=False, gradient_checkpointing=False, **on_cpu(folder, **sizes, **steps)),
-        train_dataset=Dataset.from_dict({"prompt": prompts, "answer": ["cat"] * len(prompts)}),
-        processing_class=tokenizer,
-    )
+    trainer = build_trainer(folder, [make_reward(name, settings), record], **arguments)
+    before = [weights.clone() for weights in trainer.model.parameters()]
     trainer.train()
-    changed = any(not torch.equal(*pair) for pair in zip(before, model.parameters(), strict=True))
+    changed = any(not torch.equal(*pair) for pair in zip(before, trainer.model.parameters(), strict=True))
     return {"log": trainer.state.log_history, "seen": seen, "changed": changed}
 
 
@@ -266,7 +284,7 @@ BROKEN = [
     {"name": "vendi_embed", "settings": BY_NGRAMS, "ends": [6, 10]},
     {"name": "vendi_embed", "settings": BY_NGRAMS, "ends": [6, 12], "logs": True},
 ]
-TRAIN = {"train": True, "name": "vendi_embed", "settings": BY_NGRAMS, "per_process": 2}
+TRAIN = {"train": True, "name": "vendi_embed", "settings": BY_NGRAMS, "per_device_train_batch_size": 2}
 
 
 @pytest.fixture(scope="module")
@@ -288,13 +306,14 @@ def test_two_processes_give_what_one_gives(load, two_processes):
     assert second[3] == first[3]
     # Each set is logged once, so that the trainer's mean is that of the sets.
     scores = load("vendi_embed").compute(predictions=SETS, kernel="ngram")["scores"]
-    assert first[4] == [["vendi_embed", pytest.approx(score, abs=1e-6)] for score in scores[:2]]
-    assert second[4] == [["vendi_embed", pytest.approx(scores[2], abs=1e-6)]]
+    assert first[4] == [["vendi_embed_kernel_ngram", pytest.approx(score, abs=1e-6)] for score in scores[:2]]
+    assert second[4] == [["vendi_embed_kernel_ngram", pytest.approx(scores[2], abs=1e-6)]]
 
 
 def check_log(load, runs, **settings):
     """Compare the logged rewards of each step with those of the step's completions, from all processes."""
-    logged = [entry for entry in runs[0]["log"] if "rewards/vendi_embed_contribution/mean" in entry]
+    name = "rewards/vendi_embed_contribution_kernel_ngram/mean"
+    logged = [entry for entry in runs[0]["log"] if name in entry]
     assert len(logged) == len(runs[0]["seen"]) == 2
     for step, entry in enumerate(logged):
         prompts = [prompt for run in runs for prompt in run["seen"][step][0]]
@@ -302,21 +321,72 @@ def check_log(load, runs, **settings):
         assert all(len(set(prompts[i : i + 4])) == 1 for i in range(0, len(prompts), 4))
         result = load("vendi_embed").compute(predictions=texts, set_size=4, **settings)
         rewards = torch.tensor(text_metrics.contributions("vendi_embed", texts, set_size=4, **settings))
-        for name in ("rewards/vendi_embed_contribution/mean", "reward"):
-            assert entry[name] == pytest.approx(rewards.mean().item(), abs=1e-5)
-        assert entry["vendi_embed"] == pytest.approx(result["vendi_embed"], abs=1e-5)
+        for mean in (entry[name], entry["reward"]):
+            assert mean == pytest.approx(rewards.mean().item(), abs=1e-5)
+        assert entry["vendi_embed_kernel_ngram"] == pytest.approx(result["vendi_embed"], abs=1e-5)
         assert rewards.std() > 0
     assert all(run["changed"] for run in runs)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("seed", "prompts"), [(5, PROMPTS * 2), (0, PROMPTS[:2] * 4)])
-def test_grpo_trainer_learns_from_the_rewards(load, tmp_path, seed, prompts):
+@pytest.mark.parametrize(
+    ("algorithm", "seed", "prompts", "set_size"),
+    [
+        ("GRPO", 5, PROMPTS * 2, SIZE),
+        ("GRPO", 0, PROMPTS[:2] * 4, SIZE),
+        ("GRPO", 3, PROMPTS[:2] * 4, None),
+        ("RLOO", 0, PROMPTS[:2] * 4, None),
+    ],
+)
+def test_a_trainer_learns_from_the_rewards(load, tmp_path, algorithm, seed, prompts, set_size):
     pytest.importorskip("trl", reason="trl is not installed")
-    run = train(tmp_path, "vendi_embed", BY_NGRAMS, seed=seed, prompts=prompts)
-    # With the seed 0, two sets of one prompt are neighbours.
-    assert any(len(set(prompts)) == 1 for prompts, _ in run["seen"]) == (seed == 0)
+    settings = {"set_size": set_size, "kernel": "ngram"}
+    # Without a reference model, which is not there.
+    arguments = {"seed": seed, "prompts": prompts, "algorithm": algorithm, "beta": 0.0}
+    run = train(tmp_path, "vendi_embed", settings, **arguments)
+    # With two prompts, two sets of one prompt are neighbours.
+    assert any(len(set(prompts)) == 1 for prompts, _ in run["seen"]) == (seed != 5)
     check_log(load, [run], kernel="ngram")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_eval", [1, 2])
+def test_an_evaluation_may_have_fewer_generations(tmp_path, n_eval):
+    """It may come before the first step, and an evaluation of one text has no reward."""
+    pytest.importorskip("trl", reason="trl is not installed")
+    rewards = [text_metrics.for_rewards("vendi_embed", kernel="ngram", name="diversity"), rate_by_length]
+    evaluation = {"num_generations_eval": n_eval, "eval_strategy": "steps", "eval_steps": 1, "eval_on_start": True}
+    trainer = build_trainer(tmp_path, rewards, per_device_eval_batch_size=2, **evaluation)
+    trainer.train()
+    logged = [entry for entry in trainer.state.log_history if "eval_rewards/diversity/mean" in entry]
+    assert [entry["step"] for entry in logged] == [0, 1, 2]
+    for entry in logged:
+        mean = entry["eval_rewards/diversity/mean"]
+        assert mean is None or math.isnan(mean) if n_eval == 1 else 0 <= mean <= 1
+    trained = [entry["rewards/diversity/mean"] for entry in trainer.state.log_history if "loss" in entry]
+    assert len(trained) == 2
+    assert all(math.isfinite(value) for value in trained)
+
+
+@pytest.mark.slow
+def test_the_trainer_says_how_many_completions_are_a_set(tmp_path):
+    pytest.importorskip("trl", reason="trl is not installed")
+    seen = []
+
+    def record(completions, **columns):
+        seen.append(completions)
+        return [0.0] * len(completions)
+
+    reward = text_metrics.for_rewards("vendi_embed", SIZE, kernel="ngram")
+    trainer = build_trainer(tmp_path, [reward, record], num_generations=8, max_steps=1)
+    with pytest.warns(UserWarning, match="set_size=4 is wrong"):
+        trainer.train()
+    (expected,) = text_metrics.contributions("vendi_embed", seen[0], set_size=8, kernel="ngram")
+    logged = trainer.state.log_history[0]
+    assert logged["rewards/vendi_embed_contribution_kernel_ngram/mean"] == pytest.approx(np.mean(expected), abs=1e-5)
+    pairs = text_metrics.for_rewards("vendi_embed", kernel="ngram")
+    with pytest.raises(ValueError, match="needs 3 completions"):
+        build_trainer(tmp_path, [pairs], num_generations=2).train()
 
 
 @pytest.mark.slow
@@ -327,6 +397,35 @@ def test_two_processes_of_grpo_trainer_hold_half_a_set_each(load, two_processes)
     check_log(load, runs, kernel="ngram")
 
 
+# Eight texts with nothing in common.
+DIFFERENT = [
+    "The kettle boils.",
+    "A boat is on the sea.",
+    "Her cat sleeps all day.",
+    "We vote on Sunday.",
+    "Snow fell in the Alps.",
+    "He plays the violin.",
+    "Prices rose by a tenth.",
+    "The bridge is closed.",
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "reward"), [(name, reward) for name, rewards in REWARDS.items() for reward in rewards if name != "gruen"]
+)
+def test_rewards_of_the_page_prefer_good_texts_that_differ(load, name, reward):
+    """No good text is worth less than a bad one, nor two repeats as much as two different texts."""
+    page = (ROOT / "docs/training.md").read_text(encoding="utf-8")
+    (row,) = [line for line in page.splitlines() if line.startswith(f'| `"{reward}"`')]
+    assert f"`{name}`" in row
+    ratings = [1.0, 0.1] * 4
+    function = text_metrics.for_rewards(load(name), reward=reward, quality=lambda: ratings)
+    rewards = function(completions=DIFFERENT, prompts=["say something"] * 8)
+    assert min(rewards[::2]) > 2 * max(rewards[1::2]) > 0
+    repeated = function(completions=[DIFFERENT[0], *DIFFERENT[1:7], DIFFERENT[0]], prompts=["say something"] * 8)
+    assert repeated[0] < min(repeated[2:7:2])
+
+
 SAME = {"same": lambda left, right: [a[0] == b[0] for a, b in zip(left, right, strict=True)]}
 
 
@@ -335,7 +434,7 @@ SAME = {"same": lambda left, right: [a[0] == b[0] for a, b in zip(left, right, s
     [
         # (n - size) / (n - 1), of a a b a and c d c c.
         (4, ["ax", "ay", "b", "az", "c", "d", "c", "c"], [1 / 3, 1 / 3, 1, 1 / 3, 1 / 3, 1, 1 / 3, 1 / 3]),
-        (2, ["ax", "ay", "ax", "b"], [0, 0, 1, 1]),
+        (3, ["ax", "ay", "b", "c", "d", "e"], [1 / 2, 1 / 2, 1, 1, 1, 1]),
         (5, list("aaaab"), [0.25] * 4 + [1]),
         (5, list("aabbc"), [0.75] * 4 + [1]),
     ],
@@ -346,12 +445,15 @@ def test_rewards_by_the_sizes_of_classes(size, texts, expected):
     assert reward(completions=texts) == pytest.approx(expected)
     half = text_metrics.for_rewards(*given, lambda completions: [0.5] * len(completions), **SAME)
     assert half(completions=texts) == pytest.approx([value / 2 for value in expected])
-    assert half.__name__ == "semantic_entropy_distinct_share_times_quality"
+    assert half.__name__ == "semantic_entropy_distinct_share_times_quality_same_function"
 
 
 def test_what_cannot_work_is_named(load):
     bad = [
-        ("vendi_embed", "set_size", {}),
+        ("vendi_embed", "set_size", {"set_size": 2}),
+        ("semantic_entropy", "set_size", {"set_size": 2, "reward": "distinct_share"}),
+        ("vendi_embed", "set_size", {"set_size": 1, "quality": rate_by_length}),
+        ("chamfer_diversity", "reward", {"reward": "contribution"}),
         ("vendi_embed", "set_size", {"set_size": 0}),
         ("vendi_embed", "reward", {"set_size": 4, "reward": "distinct_share"}),
         ("vendi_embed", "quality", {"set_size": 4, "quality": [0.5]}),
@@ -370,26 +472,122 @@ def test_what_cannot_work_is_named(load):
 
 def test_half_a_set_is_never_scored(load):
     reward = text_metrics.for_rewards(load("vendi_embed"), SIZE, kernel="ngram")
-    for texts, prompts in ((TEXTS[:10], ASKED[:10]), (TEXTS[:10], None), (TEXTS, PROMPTS * SIZE)):
-        with pytest.raises(ValueError, match="set_size"):
-            reward(completions=texts, prompts=prompts)
-    for size in (3, 6, 12):
-        with pytest.raises(ValueError, match=f"set_size={size}"):
-            call(text_metrics.for_rewards(load("vendi_embed"), size, kernel="ngram"))
-    with pytest.raises(ValueError, match="set_size"):
-        call(reward, prompts=PROMPTS)
+    for prompts in (ASKED[:10], None, PROMPTS):
+        with pytest.raises(ValueError, match="set_size=4 for 10 completions"):
+            reward(completions=TEXTS[:10], prompts=prompts)
+    unsized = text_metrics.for_rewards(load("vendi_embed"), kernel="ngram")
+    for prompts in (ASKED[:2] + ASKED[:10], ASKED[:4] * 2 + ASKED[4:8]):
+        with pytest.raises(ValueError, match="prompts are equal in runs of"):
+            call(unsized, prompts=prompts)
+    with pytest.raises(ValueError, match="set_size is needed"):
+        unsized(completions=TEXTS)
 
 
-def test_sets_of_one_prompt_may_be_neighbours(load):
-    reward = text_metrics.for_rewards(load("vendi_embed"), SIZE, kernel="ngram")
-    for prompts in (ASKED[:4] * 2 + ASKED[4:8], ASKED[:4] * 3):
-        assert call(reward, prompts=prompts) == call(reward)
-    halves = text_metrics.for_rewards(load("vendi_embed"), 2, kernel="ngram")
-    expected = text_metrics.contributions("vendi_embed", TEXTS, set_size=2, kernel="ngram")
-    assert call(halves) == pytest.approx([value for values in expected for value in values])
+@pytest.mark.parametrize("set_size", [None, 3, 4, 6])
+def test_the_prompts_say_what_a_set_is(load, set_size):
+    """A number of completions that was raised must not give duplicates full credit."""
+    reward = text_metrics.for_rewards(load("vendi_embed"), set_size, kernel="ngram")
+    if set_size in (3, 6):
+        with pytest.warns(UserWarning, match=f"set_size={set_size} is wrong"):
+            assert call(reward) == pytest.approx(expected_rewards(load, "vendi_embed", {"kernel": "ngram"}))
+    else:
+        assert call(reward) == pytest.approx(expected_rewards(load, "vendi_embed", {"kernel": "ngram"}))
+    doubled = TEXTS[:4] * 2
+    (expected,) = text_metrics.contributions("vendi_embed", [doubled], kernel="ngram")
+    rewards = reward(completions=doubled, prompts=["a"] * 8)
+    assert rewards == pytest.approx(expected)
+    assert max(rewards) < 0.3
+    # Where runs of equal prompts differ, a prompt came twice.
+    if set_size == 4:
+        assert call(reward, prompts=ASKED[:4] * 2 + ASKED[4:8]) == call(reward)
 
 
-@pytest.mark.parametrize("ratings", [[0.5], [0.5] * 11 + [1.5], [0.5] * 11 + [float("nan")], [0.5] * 11 + ["x"], 0.5])
+def test_prompts_with_different_images_are_different(load):
+    images = [np.full((2, 2), i) for i in range(3)]
+    content = {"type": "text", "text": "what is this"}
+    prompts = [[{"role": "user", "content": [{"type": "image", "image": image}, content]}] for image in images]
+    asked = [prompts[i // SIZE] for i in range(len(TEXTS))]
+    reward = text_metrics.for_rewards(load("vendi_embed"), kernel="ngram")
+    assert call(reward, prompts=asked) == call(reward)
+
+
+@pytest.mark.parametrize(("size", "settings"), [(1, {}), (2, {}), (1, {"quality": True})])
+def test_sets_without_a_signal_end_a_training(load, size, settings):
+    reward = make_reward("vendi_embed", {"kernel": "ngram", **settings})
+    with pytest.raises(ValueError, match=f"needs 3 completions.*sets of {size}"):
+        reward(completions=TEXTS, prompts=[str(i // size) for i in range(len(TEXTS))])
+
+
+def test_two_completions_and_quality_have_a_signal(load):
+    reward = make_reward("vendi_embed", {"kernel": "ngram", "quality": True})
+    rewards = reward(completions=TEXTS[:2], prompts=["a"] * 2)
+    assert rewards[0] != rewards[1]
+
+
+HARMLESS = [
+    (1.0000000000000002, 1.0),
+    (np.float32(1.0000001), 1.0),
+    (-1e-9, 0.0),
+    (math.nan, None),
+    (torch.tensor(math.nan), None),
+    (None, None),
+    (True, 1.0),
+    (np.bool_(False), 0.0),
+    (torch.tensor(0.5), 0.5),
+    (np.float64(0.5), 0.5),
+    (torch.tensor(True), 1.0),
+    (1, 1.0),
+]
+
+
+def test_harmless_ratings_end_no_training(load):
+    """What TRL takes as a reward is a rating, if it is in [0, 1]."""
+    given, expected = zip(*HARMLESS, strict=True)
+    values = expected_rewards(load, "vendi_embed", {"kernel": "ngram"})
+    products = []
+    for rating, value in zip(expected, values, strict=True):
+        products.append(None if rating is None else pytest.approx(rating * max(value, 0)))
+    for ratings in (list(given), given):
+        reward = text_metrics.for_rewards("vendi_embed", SIZE, quality=lambda r=ratings: r, kernel="ngram")
+        assert call(reward) == products
+    for ratings in (torch.full((12,), 0.5), np.full(12, 0.5)):
+        reward = text_metrics.for_rewards("vendi_embed", SIZE, quality=lambda r=ratings: r, kernel="ngram")
+        assert call(reward) == pytest.approx([max(value, 0) / 2 for value in values])
+
+
+@pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity", "gruen"])
+def test_a_surrogate_without_its_pair_is_a_replacement_character(load, name):
+    broken = ["the \ud83d\ude00 sleeps \ud83d .", *TEXTS[1:]]
+    mended = ["the \U0001f600 sleeps \ufffd .", *TEXTS[1:]]
+    contexts = {} if name == "gruen" else {"contexts": "prompts"}
+    reward = text_metrics.for_rewards(name, **contexts)
+    prompts = [f"{prompt} \udc00" for prompt in ASKED]
+    assert call(reward, broken, prompts) == call(reward, mended, [f"{prompt} \ufffd" for prompt in ASKED])
+
+
+def test_two_rewards_of_a_metric_have_different_names(load):
+    given = [
+        {},
+        {"q": 2},
+        {"q": 2.5, "kernel": "ngram"},
+        {"model": OneHot()},
+        {"contexts": "prompts"},
+        {"strip": "reasoning"},
+        {"quality": rate_by_length},
+        {"quality": text_metrics.for_rewards("gruen")},
+        {"name": "breadth"},
+    ]
+    rewards = [text_metrics.for_rewards(load("vendi_embed"), **settings) for settings in given]
+    names = [reward.__name__ for reward in rewards]
+    assert len(set(names)) == len(given)
+    assert names[0] == "vendi_embed_contribution"
+    assert names[-1] == rewards[-1].score_name == "breadth"
+    assert all(re.fullmatch(r"[\w.-]+", name) for name in names)
+    # A device does not change a number.
+    assert text_metrics.for_rewards("vendi_embed", device="cpu", batch_size=4).__name__ == names[0]
+
+
+@pytest.mark.parametrize("ratings", [[0.5], [0.5] * 11 + [1.5], [0.5] * 11 + [-1], [0.5] * 11 + ["x"], 0.5])
 def test_wrong_ratings_are_named(load, ratings):
     reward = text_metrics.for_rewards(load("vendi_embed"), SIZE, quality=lambda **columns: ratings, kernel="ngram")
     with pytest.raises((TypeError, ValueError), match=r"^quality (of completions\[11\]|must)"):

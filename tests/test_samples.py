@@ -1,10 +1,14 @@
 """`SampleCallback` in real runs of Trainer, SFTTrainer and GRPOTrainer, and with two processes."""
 
+import json
+import math
+
 import pytest
 import torch
 from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 from transformers import (
     DataCollatorForLanguageModeling,
+    EarlyStoppingCallback,
     PreTrainedTokenizerFast,
     Trainer,
     TrainerState,
@@ -14,7 +18,7 @@ from transformers import (
 
 import text_metrics
 from tests.commands import run_command
-from tests.files import read_jsonl
+from tests.files import read_jsonl, write_jsonl
 from tests.trainer_run import build_causal, build_seq2seq, build_tokenizer, in_two_processes, on_cpu
 
 PROMPTS = ["what sleeps in the house", "what runs", "what do you boil tea with", "the sea", "a man sees"]
@@ -81,16 +85,16 @@ def sft_trainer(folder, tokenizer, callbacks):
     return build(SFTTrainer, args, rows, tokenizer, callbacks)
 
 
-def grpo_trainer(folder, tokenizer, callbacks):
+def grpo_trainer(folder, tokenizer, callbacks, rewards=None, **arguments):
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
 
     sizes = {"per_device_train_batch_size": 4, "per_device_eval_batch_size": 4, "num_generations": 4}
-    settings = on_cpu(folder, **COMMON | sizes, max_completion_length=6)
+    settings = on_cpu(folder, **COMMON | sizes | arguments, max_completion_length=6)
     args = GRPOConfig(bf16=False, gradient_checkpointing=False, **settings)
-    reward = text_metrics.for_rewards("vendi_embed", 4, kernel="ngram")
+    rewards = rewards or text_metrics.for_rewards("vendi_embed", 4, kernel="ngram")
     rows = Dataset.from_dict({"prompt": PROMPTS})
-    return build(GRPOTrainer, args, rows, tokenizer, callbacks, reward_funcs=reward)
+    return build(GRPOTrainer, args, rows, tokenizer, callbacks, reward_funcs=rewards)
 
 
 def check_scores(load, logged, rows, callback):
@@ -107,8 +111,9 @@ def check_scores(load, logged, rows, callback):
         ("self_bleu", {"predictions": sets, "max_order": 2}),
         ("gruen", {"predictions": texts}),
     ):
-        assert logged[f"eval_{name}"] == pytest.approx(load(name).compute(**given)[name], abs=1e-6)
-    assert logged["eval_neg_self_bleu"] == -logged["eval_self_bleu"]
+        assert logged[f"eval_samples_{name}"] == pytest.approx(load(name).compute(**given)[name], abs=1e-6)
+    assert logged["eval_samples_neg_self_bleu"] == -logged["eval_samples_self_bleu"]
+    assert logged["eval_samples_gruen_focus"] == pytest.approx(load("gruen").compute(predictions=texts)["focus"])
 
 
 @pytest.mark.slow
@@ -120,7 +125,7 @@ def test_a_trainer_logs_the_scores_of_its_samples(load, tmp_path, monkeypatch, m
     callback = build_callback()
     trainer = make(tmp_path / "out", tokenizer, [callback])
     trainer.train()
-    logged = [entry for entry in trainer.state.log_history if "eval_vendi_embed" in entry]
+    logged = [entry for entry in trainer.state.log_history if "eval_samples_vendi_embed" in entry]
     assert [entry["step"] for entry in logged] == [2, 4]
     assert all("eval_runtime" in entry for entry in logged)
     rows = read_jsonl(tmp_path / "out" / "samples.jsonl")
@@ -132,7 +137,7 @@ def test_a_trainer_logs_the_scores_of_its_samples(load, tmp_path, monkeypatch, m
 
     # An evaluation of the same weights samples the same texts, and replaces its rows.
     again = trainer.evaluate()
-    assert again["eval_vendi_embed"] == logged[-1]["eval_vendi_embed"]
+    assert again["eval_samples_vendi_embed"] == logged[-1]["eval_samples_vendi_embed"]
     assert read_jsonl(tmp_path / "out" / "samples.jsonl") == rows
     words = ["--system-key", "step", "--id-key", "prompt", "--text-key", "texts", "--quality", "none", "--quiet"]
     report = ["report", tmp_path / "out" / "samples.jsonl", "--out", tmp_path / "report", *words]
@@ -186,17 +191,53 @@ def test_best_checkpoint_by_the_samples(tmp_path):
     tokenizer = build_tokenizer()
     callback = build_callback({"vendi_embed": {"kernel": "ngram"}})
     saved = {"save_strategy": "steps", "save_steps": 2, "load_best_model_at_end": True}
-    trainer = causal_trainer(tmp_path, tokenizer, [callback], metric_for_best_model="vendi_embed", **saved)
-    callback.log = trainer.log
+    best = saved | {"metric_for_best_model": "samples_vendi_embed", "greater_is_better": True}
+    stopping = EarlyStoppingCallback(early_stopping_patience=1, early_stopping_threshold=100)
+    trainer = causal_trainer(tmp_path, tokenizer, [callback, stopping], max_steps=8, **best)
     trainer.train()
-    scores = [e["eval_vendi_embed"] for e in trainer.state.log_history if {"eval_vendi_embed", "eval_loss"} <= e.keys()]
+    logged = [entry for entry in trainer.state.log_history if "eval_samples_vendi_embed" in entry]
+    # The second score is not better by 100, so that the training stops.
+    assert [entry["step"] for entry in logged] == [2, 4]
+    assert all("eval_loss" in entry for entry in logged)
+    scores = [entry["eval_samples_vendi_embed"] for entry in logged]
     assert scores[0] != scores[1]
-    best = tmp_path / f"checkpoint-{2 if scores[0] > scores[1] else 4}"
-    assert trainer.state.best_model_checkpoint == str(best)
-    # What the function `log` got is an entry of its own.
-    alone = [entry for entry in trainer.state.log_history if "eval_vendi_embed" in entry and "eval_loss" not in entry]
-    assert [entry["eval_vendi_embed"] for entry in alone] == scores
+    step = 2 if scores[0] > scores[1] else 4
+    assert trainer.state.best_model_checkpoint == str(tmp_path / f"checkpoint-{step}")
     assert "|kernel:ngram|" in callback.signatures["vendi_embed"]
+
+
+@pytest.mark.slow
+def test_curves_of_tensorboard_are_those_of_the_history(load, tmp_path, monkeypatch):
+    """Each quantity has a name: the policy's batches, their rewards, and the samples."""
+    pytest.importorskip("trl", reason="trl is not installed")
+    pytest.importorskip("tensorboard", reason="tensorboard is not installed")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", str(tmp_path / "curves"))
+    rewards = []
+    for q in (1, 2):
+        rewards.append(text_metrics.for_rewards("vendi_embed", kernel="ngram", q=q))
+    callback = build_callback({"vendi_embed": {"kernel": "ngram"}, "self_bleu": {}}, contexts=False)
+    trainer = grpo_trainer(tmp_path / "out", build_tokenizer(), [callback], rewards, report_to=["tensorboard"])
+    trainer.train()
+    events = EventAccumulator(str(tmp_path / "curves"))
+    events.Reload()
+    curves = {}
+    for tag in events.Tags()["scalars"]:
+        curves[tag] = [(event.step, pytest.approx(event.value, rel=1e-5, abs=1e-7)) for event in events.Scalars(tag)]
+    evaluations = [entry for entry in trainer.state.log_history if "eval_runtime" in entry]
+    assert [entry["step"] for entry in evaluations] == [2, 4]
+    # An evaluation is one entry of the history.
+    assert sum("eval_samples_vendi_embed" in entry for entry in trainer.state.log_history) == 2
+    names = ["samples_vendi_embed", "samples_neg_self_bleu", "vendi_embed_kernel_ngram_q_1"]
+    names += [f"rewards/vendi_embed_contribution_kernel_ngram_q_{q}/mean" for q in (1, 2)]
+    for name in names:
+        assert [(entry["step"], entry[f"eval_{name}"]) for entry in evaluations] == curves[f"eval/{name}"], name
+    rows = read_jsonl(tmp_path / "out" / "samples.jsonl")
+    for step, value in curves["eval/samples_vendi_embed"]:
+        sets = [row["texts"] for row in rows if row["step"] == step]
+        assert load("vendi_embed").compute(predictions=sets, kernel="ngram")["vendi_embed"] == value
+    assert "train/rewards/vendi_embed_contribution_kernel_ngram_q_1/mean" in curves
 
 
 @pytest.mark.slow
@@ -222,7 +263,12 @@ def test_two_processes_share_the_prompts(load, tmp_path):
         ({"prompts": []}, "prompts must be"),
         ({"prompts": ["a", "b", "a"]}, "prompts must be different"),
         ({"prompts": ["a", [{"role": "assistant", "content": "b"}]]}, r"prompts\[1\]"),
+        ({"prompts": ["a", CHATS[0]]}, "prompts must be"),
+        ({"prompts": [CHATS[0], CHATS[1], CHATS[0]]}, "prompts must be"),
         ({"n": 1}, "n must be"),
+        ({"n": 4, "generation": {"num_return_sequences": 2}}, "num_return_sequences"),
+        ({"n": 4, "generation": {"do_sample": False}}, "num_return_sequences"),
+        ({"n": 4, "generation": {"do_sample": False, "num_beams": 2}}, "num_beams"),
     ],
 )
 def test_what_cannot_be_is_named_before_the_training(arguments, message):
@@ -230,13 +276,109 @@ def test_what_cannot_be_is_named_before_the_training(arguments, message):
         text_metrics.SampleCallback(**({"metrics": "vendi_embed", "prompts": ["a", "b"]} | arguments))
 
 
-def test_a_file_of_other_rows_is_not_replaced(tmp_path):
+def test_what_an_evaluation_needs_is_checked_at_the_start(tmp_path):
     tokenizer = build_tokenizer()
     path = tmp_path / "mine.jsonl"
     path.write_text('{"prompt": "a"}\n', encoding="utf-8")
+    stopping = {"metric_for_best_model": "eval_samples_self_bleu", "greater_is_better": False}
+    cases = [
+        ("processing_class", tokenizer, [build_callback("self_bleu")], {"eval_steps": 100}),
+        (r"mine\.jsonl", tokenizer, [build_callback("self_bleu", path=path)], {}),
+        ("EarlyStoppingCallback", tokenizer, [EarlyStoppingCallback(), build_callback("self_bleu")], stopping),
+        ("chat_template", tokenizer, [build_callback("self_bleu", prompts=CHATS)], {}),
+    ]
+    for message, used, callbacks, arguments in cases:
+        trainer = causal_trainer(tmp_path, used, callbacks, **arguments)
+        if message == "processing_class":
+            trainer.callback_handler.processing_class = None
+        with pytest.raises(ValueError, match=message):
+            trainer.train()
+        assert trainer.state.global_step == 0
     with pytest.raises(ValueError, match=r"mine\.jsonl"):
         evaluate_once(build_causal(tokenizer), tokenizer, build_callback("self_bleu", path=path), tmp_path)
     assert path.read_text(encoding="utf-8") == '{"prompt": "a"}\n'
     arguments = TrainingArguments(output_dir=str(tmp_path), use_cpu=True, report_to=[])
     with pytest.raises(ValueError, match="processing_class"):
         build_callback("self_bleu").on_evaluate(arguments, TrainerState(), None, model=build_causal(tokenizer))
+
+
+def test_a_new_run_begins_a_new_file(tmp_path, monkeypatch, capsys):
+    tokenizer = build_tokenizer()
+    path = tmp_path / "samples.jsonl"
+    earlier = [{"step": 6, "prompt": "a", "texts": ["b", "c", "d"]}]
+    write_jsonl(path, earlier)
+    saved = {"save_strategy": "steps", "save_steps": 2}
+    trainer = causal_trainer(tmp_path, tokenizer, [build_callback("self_bleu")], **saved)
+    with pytest.warns(UserWarning, match=r"It is now samples\.1\.jsonl"):
+        trainer.evaluate()
+    # The training goes on with the file of the evaluation before it.
+    trainer.train()
+    rows = read_jsonl(path)
+    assert sorted({row["step"] for row in rows}) == [0, 2, 4]
+    assert read_jsonl(tmp_path / "samples.1.jsonl") == earlier
+    # A run that is resumed continues its file.
+    resumed = causal_trainer(tmp_path, tokenizer, [build_callback("self_bleu")], **saved | {"max_steps": 6})
+    resumed.train(resume_from_checkpoint=str(tmp_path / "checkpoint-2"))
+    assert sorted({row["step"] for row in read_jsonl(path)}) == [0, 2, 4, 6]
+    assert read_jsonl(path)[: 2 * len(PROMPTS)] == rows[: 2 * len(PROMPTS)]
+    # Two of its steps, compared.
+    words = ["--metric", "self_bleu", "--text-key", "texts", "--id-key", "prompt", "--system-key", "step"]
+    assert run_command(monkeypatch, "compare", path, *words, "--systems", "4", "0", "--out", tmp_path / "out") == 0
+    result = json.loads((tmp_path / "out").read_text(encoding="utf-8"))
+    assert result["systems"] == ["4", "0"]
+    sets = {}
+    for row in read_jsonl(path):
+        sets.setdefault(row["step"], []).append(row["texts"])
+    for side, step in (("a", 4), ("b", 0)):
+        expected = text_metrics.load("self_bleu").compute(predictions=sets[step])["self_bleu"]
+        assert result[side]["mean"] == pytest.approx(expected)
+    capsys.readouterr()
+    for given in (["4", "5"], ["4", "4"]):
+        assert run_command(monkeypatch, "compare", path, *words, "--systems", *given) == 2
+        assert "--systems" in capsys.readouterr().err
+
+
+def test_settings_of_the_chat_template_and_whole_chats(tmp_path):
+    tokenizer = build_tokenizer()
+    words = "{{ thinks | default('yes') }} {{ role | default('any') }}"
+    tokenizer.chat_template = words + "{% for m in messages %} {{ m['content'] }}{% endfor %}"
+    rendered = []
+    encode = type(tokenizer).__call__
+
+    class Recording(type(tokenizer)):
+        def __call__(self, text, **form):
+            rendered.append(text)
+            return encode(self, text, **form)
+
+    tokenizer.__class__ = Recording
+    model = build_causal(tokenizer)
+    chats = []
+    for first in ("the cat", "the dog"):
+        chats.append([{"role": "user", "content": first}, {"role": "user", "content": "what runs"}])
+    chats.append([{"role": "user", "content": "the sea"}])
+    callback = build_callback("self_bleu", prompts=chats, chat_template_kwargs={"role": "me"})
+    args = TrainingArguments(**on_cpu(tmp_path))
+    # As TRL's have it.
+    args.chat_template_kwargs = {"thinks": "no", "role": "you"}
+    callback.on_evaluate(args, TrainerState(), None, model=model, processing_class=tokenizer)
+    assert rendered[0][0] == "no me the cat what runs"
+    plain = build_callback("self_bleu", prompts=chats, path=tmp_path / "plain.jsonl")
+    evaluate_once(model, tokenizer, plain, tmp_path, per_device_eval_batch_size=100)
+    assert rendered[-1][1] == "yes any the dog what runs"
+    # Chats that end alike are named by the whole.
+    prompts = [row["prompt"] for row in read_jsonl(tmp_path / "plain.jsonl")]
+    assert prompts == [json.dumps(chats[0]), json.dumps(chats[1]), "the sea"]
+
+
+def test_empty_texts_are_not_the_most_diverse(tmp_path):
+    tokenizer = build_tokenizer()
+    model = build_causal(tokenizer)
+    metrics = {"self_bleu": {"confidence": 0.9}, "vendi_embed": {}}
+    callback = build_callback(metrics, generation={"max_new_tokens": 3, "suppress_tokens": range(2, len(tokenizer))})
+    scores = evaluate_once(model, tokenizer, callback, tmp_path)
+    assert {text for row in read_jsonl(tmp_path / "samples.jsonl") for text in row["texts"]} == {""}
+    assert math.isnan(scores["eval_samples_self_bleu"])
+    assert math.isnan(scores["eval_samples_neg_self_bleu"])
+    assert "eval_samples_self_bleu_confidence_low" not in scores
+    assert scores["eval_samples_self_bleu_distinct_1"] == 0
+    assert scores["eval_samples_vendi_embed"] == pytest.approx(1)

@@ -29,8 +29,8 @@ NOT_SETS = [
     ([[MANY]], "Too many texts"),
     ([PAIR * 60], "Too many sets"),
     ([[["a", "broken \ud800"]]], "broken character"),
-    ([], "must have a value for texts"),
-    ([PAIR, *[1] * 9], "at most"),
+    ([], "missing a required argument: 'texts'"),
+    ([PAIR, *[1] * 9], "too many positional arguments"),
 ]
 NOT_TEXTS = [
     ([[]], "no text"),
@@ -38,7 +38,7 @@ NOT_TEXTS = [
     ([[3]], "must be a string"),
     ([[LONG]], "too long"),
     ([MANY], "Too many texts"),
-    ([], "must have a value for texts"),
+    ([], "missing a required argument: 'texts'"),
 ]
 NOT_ANSWERS = [
     ([[], ["a"]], "missing"),
@@ -46,7 +46,7 @@ NOT_ANSWERS = [
     ([SECRET, ["a"]], "list of texts"),
     ([["a"], [3]], "list of texts"),
     ([["a"], [LONG]], "too long"),
-    ([["a"]], "must have a value for model"),
+    ([["a"]], "missing a required argument: 'model'"),
 ]
 NOT_SETTINGS = {
     "vendi_embed": [0, 6, "1; drop", None, True, [SECRET]],
@@ -212,13 +212,13 @@ def test_no_formula_is_in_a_download(kit):
 
 def test_no_markup_is_in_the_html(kit):
     card = kit.panels.Card(EVIL, EVIL, 0.5, EVIL, EVIL, 0.5, 0.1, (EVIL, EVIL), 0, [(EVIL,) * 3])
-    ranked = kit.panels.Ranked(1, EVIL, EVIL, 0.5, 0.5, EVIL)
+    ranked = kit.panels.Ranked(EVIL, EVIL, 0.5, EVIL, 1, 0.5)
     html = "".join(
         kit.panels.render(*call_of_macro)
         for call_of_macro in (
-            ("answer", [card], [ranked], EVIL, [EVIL], [], EVIL, EVIL, EVIL),
+            ("answer", [card], [ranked], EVIL, [EVIL], EVIL, EVIL, EVIL),
             ("banner", EVIL, EVIL, EVIL, [(EVIL, EVIL)]),
-            ("empty", [EVIL]),
+            ("empty",),
             ("error", EVIL, EVIL),
             ("heading", EVIL, EVIL),
             ("marked", [[(EVIL, 1), (EVIL, 0)]], [EVIL], 0),
@@ -255,8 +255,7 @@ def test_equal_scores_have_one_place(kit):
     """Whatever the rounding, and in the order in which they came."""
     sets = sys.modules["_kit.sets"]
     items = [
-        kit.panels.Ranked(0, name, "", value, 0.0)
-        for name, value in zip("abcd", (0.2, 0.5, 0.5 + 1e-9, 0.1), strict=True)
+        kit.panels.Ranked(name, "", value) for name, value in zip("abcd", (0.2, 0.5, 0.5 + 1e-9, 0.1), strict=True)
     ]
     assert [(row.place, row.name) for row in sets.rank(items)] == [(1, "b"), (1, "c"), (3, "a"), (4, "d")]
     given = sets.Sets([["a"]] * 3, ["x", "y", "z"])

@@ -47,6 +47,7 @@ ANSWERS = {
     "evenly": "kettle × 20\npot × 20\nsaucepan × 20\nmicrowave × 20\ncup × 20",
 }
 COUNTS = {"kettle": 42, "pot": 21, "cup": 5}
+COUNTED = [{"text": text, "count": count} for text, count in COUNTS.items()]
 COUNT_FORMS = {"×": "{} × {}", "colon": "{}: {}", "brackets": "{} ({})", "comma": "{}, {}", "tab": "{}\t{}"}
 ESSAY = [
     "The council met on Tuesday. Most members were in favour of the bridge.",
@@ -112,7 +113,6 @@ def write_shown(folder, inputs, out):
             "meters": [card.meter for card in result.cards],
             "verdict": result.verdict,
             "notes": [*result.scored.result["warnings"], *result.notes],
-            "facts": result.facts,
             "captions": [drawn.caption for drawn in result.pictures if drawn],
         }
     out.write_text(json.dumps(shown, default=lambda value: np.asarray(value).tolist()), encoding="utf-8")
@@ -280,10 +280,12 @@ def test_a_headline_on_answers_follows_the_divergence(shown):
 def test_counts_in_each_form(shown):
     pages = shown("probeval", "counts")
     for name in COUNT_FORMS:
-        assert pages[name]["texts"]["people"] == [list(pair) for pair in COUNTS.items()], name
+        assert pages[name]["texts"]["people"] == COUNTED, name
     pages = shown("probeval", "no counts")
-    assert pages["dates"]["texts"]["people"] == [["June 3, 1990", 1], ["my birthday", 1], ["in May", 1]]
-    assert [count for _, count in pages["digits"]["texts"]["people"]] == [1, 1, 1]
+    assert pages["dates"]["texts"]["people"] == [
+        {"text": text, "count": 1} for text in ("June 3, 1990", "my birthday", "in May")
+    ]
+    assert [answer["count"] for answer in pages["digits"]["texts"]["people"]] == [1, 1, 1]
 
 
 def test_paragraphs_are_one_text(shown):

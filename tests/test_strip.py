@@ -90,8 +90,7 @@ class Doors:
         rows, _, summary = results_of(self.folder / "data.jsonl")
         # The rows hold whole texts.
         assert {text for row in rows for text in row["texts"]} <= set(example.texts)
-        signature = f"choose|strip:{summary['strip']}" if "strip" in summary else "choose"
-        return Shown(summary["n_chosen"] / 2, said, signature, summary.get("stripped"))
+        return Shown(summary["n_chosen"] / 2, said, summary["signature"], summary.get("stripped"))
 
     def compare(self, example, kinds):
         out = self.folder / "out.json"
@@ -181,7 +180,7 @@ class Doors:
         # The file has whole texts.
         assert [row["texts"] for row in read_jsonl(path)] == [example.texts] * 2
         said = " ".join(str(each.message) for each in caught)
-        return Shown(metrics["eval_vendi_embed"], said, callback.signatures["vendi_embed"], None)
+        return Shown(metrics["eval_samples_vendi_embed"], said, callback.signatures["vendi_embed"], None)
 
 
 DOORS = [name for name in vars(Doors) if not name.startswith("_") and name != "run"]

@@ -12,7 +12,7 @@ from vendi_score import vendi
 from tests.conftest import SETS
 from tests.references import diversity as reference
 from text_metrics.metrics._core import core_spectra
-from text_metrics.metrics._core.core_results import ratio_estimate
+from text_metrics.metrics._core.core_intervals import ratio_estimate
 
 ORDERS = [0, 0.3, 0.5, 1, 1.000001, 1.5, 2, 7, 300, "inf"]
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from text_metrics.choosing.subset import choose
     from text_metrics.questions.contributions import contributions
     from text_metrics.questions.groups import between_groups
     from text_metrics.questions.rarefied import rarefied
@@ -23,6 +24,7 @@ __all__ = [
     "Scorer",
     "__version__",
     "between_groups",
+    "choose",
     "contributions",
     "describe",
     "for_rewards",
@@ -42,6 +44,7 @@ _LAZY = {
     "SampleCallback": "text_metrics.training.samples",
     "Scorer": "text_metrics.scorer",
     "between_groups": "text_metrics.questions.groups",
+    "choose": "text_metrics.choosing.subset",
     "contributions": "text_metrics.questions.contributions",
     "describe": "text_metrics.reporting.scores",
     "for_rewards": "text_metrics.training.rewards",
@@ -55,7 +58,7 @@ _LAZY = {
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Return a name of the package at its first use, or the version, which is that of the signatures."""
+        """Import a public name at its first use, or return the version that signatures report."""
         if name == "__version__":
             return importlib.import_module("text_metrics.core_api").VERSION
         if name not in _LAZY:
@@ -69,12 +72,14 @@ def __dir__() -> list[str]:
 
 
 def load(name: str, **settings: Any) -> Any:
-    """Load a metric by `evaluate.load`, from the installed folder; its evaluators are imported when they are used.
+    """Load a metric of this package; the evaluators of `evaluate` are imported when they are used.
+
+    It scores as the one of `evaluate.load`, which copies the code into the cache of Hugging Face; no copy is made here.
 
     Parameters
     ----------
     name : one of METRICS
-    **settings : passed to `evaluate.load`, such as `num_process` and `process_id`
+    **settings : as for `evaluate.load`, such as `num_process` and `process_id`
 
     Returns
     -------
@@ -91,4 +96,7 @@ def load(name: str, **settings: Any) -> Any:
         raise ValueError(f"there is no metric {name!r}{suggest(name, METRICS)} The metrics are {', '.join(METRICS)}.")
     from text_metrics.loading import import_evaluate
 
-    return import_evaluate().load(str(FOLDER / name), **settings)
+    main_class = import_evaluate().loading.import_main_class(f"{__name__}.metrics.{name}.{name}")
+    metric = main_class(**settings)
+    metric.download_and_prepare()
+    return metric

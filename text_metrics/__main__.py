@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import text_metrics
 from text_metrics import FOLDER, METRICS
-from text_metrics.console import Parser
+from text_metrics.console import EXIT_CODES, Parser
 
 # The modules in `text_metrics.commands` whose `main` runs them, and their purposes.
 COMMANDS = {
@@ -30,14 +30,15 @@ def main(words: Sequence[str] | None = None) -> int:
     if "_ARGCOMPLETE" in os.environ:
         _, name, *options = [*os.environ["COMP_LINE"].split(), ""]
         if any(options):
-            # They are those of the command, as if it were the program.
+            # The command's own options, as if it were the program.
             os.environ["_ARGCOMPLETE"] = "2"
         else:
             name = ""
     if name in COMMANDS:
         sys.argv = [f"text-metrics {name}", *options]
         return importlib.import_module(f"text_metrics.commands.{COMMANDS[name][0]}").main()
-    about = f"Metrics: {', '.join(METRICS)}\nCard of a metric: {FOLDER / 'METRIC' / 'README.md'}"
+    codes = "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
+    about = f"Metrics: {', '.join(METRICS)}\nCard of a metric: {FOLDER / 'METRIC' / 'README.md'}\nExit codes: {codes}"
     parser = Parser(about, prog="text-metrics")
     parser.add_argument("--version", action="version", version=f"text-metrics {text_metrics.__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)

@@ -7,8 +7,7 @@ import os
 import re
 import sys
 import warnings
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any
@@ -21,16 +20,34 @@ from text_metrics.files.storage import without_secrets
 EXIT_USAGE = 2
 EXIT_BAD_ROWS = 3
 EXIT_LIMIT = 5
+EXIT_IN_USE = 6
 EXIT_INTERRUPTED = 130
+# What each code means, in all commands; docs/watch.md has this table.
+EXIT_CODES = {
+    0: "done",
+    1: "some requests to a chat model have no answer",
+    EXIT_USAGE: "the command, a setting or a file is invalid",
+    EXIT_BAD_ROWS: "done, but some rows were skipped",
+    EXIT_LIMIT: "done, but a number is beyond its limit, or null",
+    EXIT_IN_USE: "another process works on the same output",
+    EXIT_INTERRUPTED: "interrupted: the same command continues",
+}
 # The extras that bring libraries.
 _EXTRAS = {"openai": "judge", "penman": "frames", "ray": "ray"}
 # Messages of one kind that are printed before the others are counted.
 _SHOWN = 10
+# The numbers of a message, and what stands between two counts.
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_OF = " of "
 _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE)
 
 
+class InUseError(ValueError):
+    """Another process has locked a file."""
+
+
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Show a description as it stands, and in the usage what is required."""
+    """Show a description verbatim, and only required arguments in the usage."""
 
     def add_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None = None) -> None:
         """Add the usage, without the options that have defaults."""
@@ -39,13 +56,13 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose help shows a docstring as it stands."""
+    """A parser whose help shows a docstring verbatim."""
 
     def __init__(self, description: str | None = None, **named: Any) -> None:
         super().__init__(description=description, formatter_class=HelpFormatter, **named)
 
     def parse_args(self, *arguments: Any) -> Any:  # type: ignore[override]
-        """Print what completes the line, if a shell asks for it; otherwise, parse the words."""
+        """Print completions if a shell asks for them; otherwise, parse the words."""
         if "_ARGCOMPLETE" in os.environ:
             import argcomplete
 
@@ -54,7 +71,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def command(main: Callable[..., int | None]) -> Callable[..., int]:
-    """Make the main function of a command return its exit code: 2 after a ValueError, OSError or ImportError."""
+    """Make the main function of a command return one of EXIT_CODES: 2 after a ValueError, OSError or ImportError."""
 
     @wraps(main)
     def run(*arguments: Any) -> int:
@@ -73,6 +90,8 @@ def command(main: Callable[..., int | None]) -> Callable[..., int]:
             extra = _EXTRAS.get(error.name or "")
             advice = f'{error.name} is needed: pip install "text-metrics[{extra}]"'
             return _end(advice if extra else str(error))
+        except InUseError as error:
+            return _end(str(error), EXIT_IN_USE)
         except ValueError as error:
             return _end(str(error))
         except KeyboardInterrupt as interrupt:
@@ -92,24 +111,48 @@ def input_checked() -> Iterator[None]:
 
 @contextmanager
 def _warned_once() -> Iterator[None]:
-    """Print warnings that differ in numbers only once, and at the end how often each came."""
-    seen = Counter[str]()
+    """Print warnings that differ in numbers only once, and at the end how often each came, with its counts added up.
+
+    They have no line of code, which is not the user's.
+    """
+    seen: dict[str, list[str]] = {}
+    formatted = warnings.formatwarning
     with warnings.catch_warnings():
         show = warnings.showwarning
 
         def show_once(message: Any, *arguments: Any, **named: Any) -> None:
-            kind = re.sub(r"\d[\d.,]*", "...", str(message))
-            seen[kind] += 1
-            if seen[kind] == 1:
+            messages = seen.setdefault(_NUMBER.sub("...", str(message)), [])
+            messages.append(str(message))
+            if len(messages) == 1:
                 show(message, *arguments, **named)
 
         warnings.showwarning = show_once
+        warnings.formatwarning = lambda message, *_arguments, **_named: f"Warning: {message}\n"
         try:
             yield
         finally:
-            for kind, n in seen.items():
-                if n > 1:
-                    print(f"This warning came {n} times: {kind}", file=sys.stderr)
+            warnings.formatwarning = formatted
+            for messages in seen.values():
+                if len(messages) > 1:
+                    total = _add_counts(messages)
+                    print(f"This warning came {len(messages)} times, in all: {total}", file=sys.stderr)
+
+
+def _add_counts(messages: Sequence[str]) -> str:
+    """Merge messages that differ in their numbers: counts, as in "3 of 8 texts", are added up.
+
+    Other numbers are shown if they are equal in all messages.
+    """
+    between = _NUMBER.split(messages[0])
+    merged = between[0]
+    for i, values in enumerate(zip(*map(_NUMBER.findall, messages), strict=False)):
+        is_count = _OF in (between[i], between[i + 1]) and "." not in "".join(values)
+        if is_count:
+            value = f"{sum(int(value.replace(',', '')) for value in values):,}"
+        else:
+            value = values[0] if len(set(values)) == 1 else "..."
+        merged += value + between[i + 1]
+    return merged
 
 
 class Notices:
@@ -126,13 +169,13 @@ class Notices:
             tqdm.write(without_secrets(line), file=sys.stderr)
 
     def end(self, what: str) -> None:
-        """Say how many more there are of what."""
+        """Format the number and kind of the lines that were not printed."""
         if self._n > _SHOWN:
             print(f"And {self._n - _SHOWN:,} more {what}.", file=sys.stderr)
 
 
 def _describe(error: OSError) -> str:
-    """Describe an error of the system; all errors of writing name a file, except those of stdout."""
+    """Describe an error of the system; write errors name a file, unless stdout failed."""
     if error.filename is not None:
         # Some libraries give their own words.
         return f"{error.filename} cannot be used: {os.strerror(error.errno) if error.errno else error}."

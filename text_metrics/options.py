@@ -11,6 +11,7 @@ from typing import Any
 from text_metrics import METRICS, load, texts
 from text_metrics.core_api import parse_level
 from text_metrics.files.columns import OPTIONS, parse_cell
+from text_metrics.files.reading import current
 from text_metrics.files.sets import Keys
 from text_metrics.files.storage import parse_path
 
@@ -28,7 +29,7 @@ class Options(argparse.Namespace):
 
 
 def add_keys(parser: argparse.ArgumentParser, clusters: bool = True, contexts: bool = True) -> None:
-    """Add the vocabulary of columns, and the form of files; without keys of clusters or of contexts if it has none."""
+    """Add the options of columns and of file formats; keys of clusters and contexts are optional."""
     help = "the text, or the list of texts: a column, or a JMESPath expression; by default the row itself"
     parser.add_argument("--text-key", metavar="KEY", help=help)
     parser.add_argument("--system-key", metavar="KEY", help="which system a row is from; with --id-key")
@@ -40,7 +41,7 @@ def add_keys(parser: argparse.ArgumentParser, clusters: bool = True, contexts: b
     parser.add_argument("--rows", metavar="KEY", help="where the rows are, in files that hold one JSON object")
     parser.add_argument("--delimiter", type=_delimiter, help="of CSV, such as ';'")
     parser.add_argument("--encoding", type=_encoding, default="utf-8", help="of text, such as cp1252")
-    parser.add_argument("--group-key", type=_refuse, help=argparse.SUPPRESS)
+    parser.add_argument("--group-key", type=_refuse, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
 
 def add_strip(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +90,7 @@ def _delimiter(text: str) -> str:
 
 def _encoding(text: str) -> str:
     try:
-        # It also refuses codecs that are not encodings of text, such as hex.
+        # It also rejects codecs that are not text encodings, such as hex.
         io.TextIOWrapper(io.BytesIO(), text).read()
         return codecs.lookup(text).name
     except (LookupError, ValueError):
@@ -112,11 +113,51 @@ def add_job(parser: argparse.ArgumentParser, group: str, result: str, clusters: 
     parser.add_argument("--out", type=Path, help=help)
     parser.add_argument("--batch-size", type=int, default=4096, help="texts processed at a time")
     parser.add_argument("--restart", action="store_true", help="discard saved results, and start again")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    help = "show no text of a row that is skipped, neither in <out>.bad.jsonl nor on stderr"
+    parser.add_argument("--no-texts", action="store_true", help=help)
+    add_quiet(parser)
+
+
+class _Quiet(argparse.Action):
+    """Print no notes from now on."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        namespace.quiet = current().is_quiet = True
+
+
+def add_quiet(parser: argparse.ArgumentParser) -> None:
+    """Add --quiet."""
+    help = "show no progress, and not which files were read and written: only results, warnings and errors"
+    parser.add_argument("--quiet", action=_Quiet, nargs=0, default=False, help=help)
+
+
+def add_rows(parser: argparse.ArgumentParser, contexts: bool = False) -> None:
+    """Add where the texts of rows that get further columns are, what their prompts are, and the form of the file."""
+    add_keys(parser, clusters=False, contexts=contexts)
+    help = "which prompt a row belongs to; a bad row is skipped with the other rows of its prompt"
+    parser.add_argument("--id-key", metavar="KEY", help=help)
+
+
+def add_chat(parser: argparse.ArgumentParser, reads: str, help: str) -> None:
+    """Add what a command asks a chat model about, its output, and the settings of an endpoint."""
+    parser.add_argument("reads", metavar=reads, type=Path, help=help)
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the result")
+    parser.add_argument("--model", required=True, help="name of the chat model")
+    parser.add_argument("--base-url", help="of the endpoint; OpenAI's by default, or $OPENAI_BASE_URL")
+    parser.add_argument("--temperature", type=float, default=1.0)
+    parser.add_argument("--workers", type=int, default=8, help="number of concurrent requests")
+    parser.add_argument("--attempts", type=int, default=4, help="requests for an answer that can be parsed")
+    parser.add_argument("--retries", type=int, default=6, help="after a rate limit, a server error, a lost connection")
+
+
+def chat_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of `add_chat`, as arguments of `Chat`."""
+    names = ("reads", "out", "model", "base_url", "temperature", "workers", "attempts", "retries")
+    return {name: getattr(options, name) for name in names}
 
 
 def add_columns(parser: argparse.ArgumentParser, arguments: str = "an argument of sets or texts") -> None:
-    """Add --column, which may be given many times, and --quality-scale."""
+    """Add --column, which is repeatable, and --quality-scale."""
     help = f"take {arguments} from a column: a row of a set has a list, a row of one text a value"
     parser.add_argument("--column", action="append", default=[], metavar="ARGUMENT=KEY", help=help)
     help = "divide quality by this, such as 10 or 100"
@@ -130,8 +171,20 @@ def add_one_system(parser: argparse.ArgumentParser) -> None:
 
 
 def add_settings(parser: argparse.ArgumentParser, help: str = "a setting of the metric; `help` lists them") -> None:
-    """Add --setting, which may be given many times."""
+    """Add --setting, which is repeatable."""
     parser.add_argument("--setting", "--set", action="append", default=[], metavar="NAME=VALUE", help=help)
+
+
+def add_limits(parser: argparse.ArgumentParser, numbers: str) -> None:
+    """Add --fail-under and --fail-over, which may be given many times; `numbers` says what they limit."""
+    for option, direction in (("--fail-under", "below"), ("--fail-over", "above")):
+        help = f"end with exit code 5 if this number is {direction} the value: {numbers}"
+        parser.add_argument(option, action="append", default=[], type=_limit, metavar="NAME=VALUE", help=help)
+
+
+def _limit(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    return name, float(value)
 
 
 def add_confidence(parser: argparse.ArgumentParser, help: str = "level of the intervals") -> None:
@@ -160,7 +213,7 @@ def parse(parser: argparse.ArgumentParser, words: Sequence[str] | None = None) -
         raise ValueError("--system-key requires --id-key.")
     if "confidence" in values:
         parse_level(options.confidence, "--confidence")
-    for name in ("batch_size", "set_size", "workers", "keep"):
+    for name in ("batch_size", "set_size", "workers", "keep", "last"):
         value = values.get(name)
         if isinstance(value, int) and value < 1:
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Got {value}.")
@@ -179,7 +232,7 @@ def parse_settings(pairs: Sequence[str], metric: str = "") -> dict[str, Any]:
 
 
 def parse_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
-    """Read the NAME=VALUE pairs of an option that may be given many times; of a name, the last one counts."""
+    """Read the NAME=VALUE pairs of a repeatable option; the last value of a name counts."""
     values: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import text_metrics
-from text_metrics.core_api import CALL, PAIR, QUESTIONS, TEXTS, Declared, describe
+from text_metrics.core_api import QUESTIONS, TEXTS, describe
 from text_metrics.files.columns import (
     column_of,
     columns_of,
@@ -42,7 +42,11 @@ class Scorer:
         if self._metric.items == QUESTIONS:
             raise ValueError(f"{metric} needs references and cannot be a Scorer: call compute().")
         declared = self._metric.settings.declared()
-        keys = {name: value for name, value in settings.items() if name in declared and _is_key(declared[name], value)}
+        keys = {
+            name: value
+            for name, value in settings.items()
+            if name in declared and isinstance(value, str) and declared[name].is_given(value)
+        }
         self._settings = {name: value for name, value in settings.items() if name not in keys}
         if "singletons" in declared:
             self._settings.setdefault("singletons", "skip")
@@ -130,21 +134,12 @@ class Scorer:
     def _added(self) -> list[str]:
         """Name the columns that are added."""
         given = {column.argument: ["a column"] for column in self._columns}
-        passed = self._metric.settings.read(self._settings | given, self._metric.name).passed()
-        results = [result.name for result in self._metric.item_results if passed.keys() >= set(result.needs)]
-        return [self._column(name) for name in ("scores", *results) if name.endswith("scores")]
+        settings = self._metric.settings.read(self._settings | given, self._metric.name)
+        names = [result.name for result in self._metric.results_under(settings)]
+        return [self._column(name) for name in names if name.endswith("scores")]
 
     def _column(self, result: str) -> str:
         return f"{self._metric.name}_{result}".removesuffix("_scores")
-
-
-def _is_key(declared: Declared, value: Any) -> bool:
-    """Tell whether the value of a setting names a column, and not a model of pairs."""
-    if declared.given == PAIR and isinstance(value, str):
-        from text_metrics.core_api import is_pair_model
-
-        return not is_pair_model(value)
-    return declared.given != CALL and isinstance(value, str)
 
 
 def _is_pandas(batch: Any) -> bool:

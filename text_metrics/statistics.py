@@ -1,5 +1,6 @@
-"""Significance tests of paired scores, and Holm's adjustment of several."""
+"""Significance tests of paired and unpaired scores, Holm's adjustment of several, and drift over time."""
 
+import math
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
@@ -13,6 +14,11 @@ RESAMPLES = 9999
 _SEED = 0
 _DRAWN_AT_ONCE = 4_000_000
 POWER = 0.8
+# Simulated studies, by which a power of 80 % is known to 0.9 points.
+_STUDIES = 2000
+# Steps of a bisection.
+_STEPS = 24
+_MOST_PROMPTS = 2**24
 
 
 def randomization_p(differences: np.ndarray) -> float:
@@ -35,7 +41,7 @@ def randomization_p(differences: np.ndarray) -> float:
     moving = np.abs(differences[differences != 0])
     if not len(moving):
         return 1.0
-    # What rounding makes of equal sums must not decide.
+    # Rounding errors of equal sums must not decide.
     reached = abs(differences.sum()) - ROUNDING * moving.sum()
     if len(moving) < RESAMPLES.bit_length():
         every = np.arange(2 ** len(moving))[:, None] >> np.arange(len(moving)) & 1
@@ -65,30 +71,100 @@ def mean_p(difference: Estimate) -> float | None:
     return 1.0 if difference.error == 0 and difference.value == 0 else None
 
 
-def paired_test(first: np.ndarray, second: np.ndarray, level: float, units: np.ndarray | None = None) -> dict[str, Any]:
+def paired_test(
+    first: np.ndarray, second: np.ndarray, level: float, units: np.ndarray | None = None, n_tests: int = 1
+) -> dict[str, Any]:
     """Test the mean difference of paired scores; differences below `TIE` count as 0.
 
     Parameters
     ----------
     first, second : ndarrays of shape (n,)
     units : ndarray of shape (n,), int: equal for scores that are not independent
+    n_tests : number of tests for which Holm's procedure adjusts p, for `smallest_difference`
 
     Returns
     -------
     dict with n_units, difference, and its interval and p, which are None for fewer than two units or equal ones;
-    smallest_difference is the true mean difference that the test finds with a probability of 80 %, by Student's t
+    smallest_difference is the true mean difference that the test finds with a probability of 80 %, by Student's t, if
+    there is no other difference among n_tests
     """
     differences = np.where(np.abs(first - second) < TIE, 0.0, first - second)
     mean = mean_estimate(differences, units)
-    p = mean_p(mean)
+    return {"n_units": mean.n, **_test(mean, level, n_tests)}
+
+
+def unpaired_test(first: Estimate, second: Estimate, level: float) -> dict[str, Any]:
+    """Test the difference of the means of two independent samples by Welch's t test after Hall's transformation.
+
+    Returns
+    -------
+    dict with the entries of `paired_test`; n_units is the number of both samples
+    """
+    return {"n_units": first.n + second.n, **_test(contrast([first, second], [1, -1]), level)}
+
+
+def contrast(estimates: Sequence[Estimate], weights: Sequence[float]) -> Estimate:
+    """Estimate the weighted sum of independent estimates, such as a difference of means (weights 1 and -1).
+
+    Its degrees of freedom, `n` - 1, are those of Welch and Satterthwaite. Hall's transformation holds for it as for a
+    mean: the covariance of a sum with the estimate of its variance is its third cumulant, in both cases.
+
+    Returns
+    -------
+    Estimate, whose error is NaN if one of the estimates has fewer than two units
+
+    References
+    ----------
+    Zhou, X.-H. and Dinh, P. (2005). Nonparametric confidence intervals for the one- and two-sample problems.
+    Biostatistics 6, 187-200.
+    """
+    n, values, errors, skewness = np.array(estimates, dtype=np.float64).T
+    factors = np.array(weights, dtype=np.float64)
+    value = float(factors @ values)
+    variances = (factors * errors) ** 2
+    variance = float(variances.sum())
+    if n.min() < 2 or not variance > 0:
+        error = 0.0 if variance == 0 else math.nan
+        return Estimate(n.sum(), value, error, error)
+    freedom = float(variance**2 / (variances**2 / (n - 1)).sum())
+    third_cumulant = float((factors**3 * errors**3 * skewness / np.sqrt(n)).sum())
+    asymmetry = third_cumulant / variance**1.5
+    return Estimate(freedom + 1, value, math.sqrt(variance), asymmetry * math.sqrt(freedom + 1))
+
+
+def drift(latest: Estimate, earlier: Sequence[Estimate], level: float) -> dict[str, Any]:
+    """Compare the latest mean with the average of earlier ones.
+
+    Means vary because each is over a sample of items, and because times differ. The interval covers both: it is the
+    union of the one of `contrast`, over items, and, of two means or more, of Student's prediction interval of another
+    one, over times.
+
+    Returns
+    -------
+    dict with the mean of the earlier ones, and the difference of the latest one with its interval, None if unknown
+    """
+    n = len(earlier)
+    over_items = contrast([latest, *earlier], [1.0, *[-1 / n] * n])
+    over_times = mean_estimate(np.array([each.value for each in earlier]))
+    # The error of the mean is s / sqrt(n), that of a prediction s * sqrt(1 + 1 / n).
+    predicted = Estimate(n, over_items.value, over_times.error * math.sqrt(n + 1), 0.0)
+    intervals = [each.interval(level) for each in (over_items, predicted)]
+    ends = [end for interval in intervals for end in interval or ()]
+    interval = [min(ends), max(ends)] if ends else None
+    return {"mean": over_times.value, "difference": {"mean": over_items.value, "interval": interval}}
+
+
+def _test(difference: Estimate, level: float, n_tests: int = 1) -> dict[str, Any]:
+    """Test the hypothesis that a mean difference is 0; one below `TIE` is."""
+    p = mean_p(difference)
     smallest = None
-    if mean.error > 0:
-        smallest = float(mean.error * stdtrit(mean.n - 1, [(1 + level) / 2, POWER]).sum())
+    if difference.error > 0:
+        quantiles = [1 - (1 - level) / (2 * n_tests), POWER]
+        smallest = float(difference.error * stdtrit(difference.n - 1, quantiles).sum())
     return {
-        "n_units": mean.n,
-        "difference": mean.value,
-        "interval": mean.interval(level, UNBOUNDED),
-        "p": 1.0 if p is not None and abs(mean.value) < TIE else p,
+        "difference": difference.value,
+        "interval": difference.interval(level, UNBOUNDED),
+        "p": 1.0 if p is not None and abs(difference.value) < TIE else p,
         "smallest_difference": smallest,
     }
 
@@ -112,3 +188,87 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
     scaled = [min(1.0, (len(known) - rank) * value) for rank, (value, _) in enumerate(known)]
     adjusted = dict(zip((i for _, i in known), accumulate(scaled, max), strict=True))
     return [adjusted.get(i) for i in range(len(values))]
+
+
+class Leads:
+    """The power of finding the first of k systems, which is found if its adjusted tests against all others hold.
+
+    Its lead over every other one is the same, and the others do not differ, so that Holm's procedure rejects no other
+    hypothesis. Studies are simulated by resampling units, whose differences are shifted to the lead.
+
+    Parameters
+    ----------
+    differences : ndarray of shape (n, k - 1), the lead of the first system over every other one on each of n units
+    level : a test holds if its adjusted p is below 1 - level
+    """
+
+    def __init__(self, differences: np.ndarray, level: float) -> None:
+        n, n_others = differences.shape
+        # Resampled units have a smaller variance.
+        self._deviations = (differences - differences.mean(axis=0)) * np.sqrt(n / max(1, n - 1))
+        self._spread = self._deviations.std(axis=0)
+        # Without a spread, the test is undefined.
+        self.is_defined = n > 2 and bool(np.all(self._spread > TIE))
+        n_pairs = n_others * (n_others + 1) // 2
+        # The largest t is compared first, with the adjustment for all pairs.
+        self._tails = (1 - level) / 2 / (n_pairs - np.arange(n_others))
+
+    def smallest(self) -> float | None:
+        """Return the lead that is found on as many units with a power of 80 %; None if a test is undefined."""
+        n = len(self._deviations)
+        if not self.is_defined:
+            return None
+        studies = self._simulate(n)
+        high = float(self._spread.max() / np.sqrt(n))
+        while self._power(studies, high, n) < POWER:
+            high *= 2
+        low = 0.0
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            if self._power(studies, middle, n) < POWER:
+                low = middle
+            else:
+                high = middle
+        return high
+
+    def n_needed(self, lead: float) -> int | None:
+        """Return the number of units on which a lead is found with a power of 80 %; None if a test is undefined.
+
+        At most 2**24, which may not be enough.
+        """
+        if not self.is_defined:
+            return None
+        high = 3
+        while high < _MOST_PROMPTS and self._power(self._simulate(high), lead, high) < POWER:
+            high = min(2 * high, _MOST_PROMPTS)
+        low = 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._power(self._simulate(middle), lead, middle) < POWER:
+                low = middle
+            else:
+                high = middle
+        return high
+
+    def _simulate(self, n: int) -> np.ndarray:
+        """Return the first three moments of the differences on n resampled units: (studies, 3, k - 1)."""
+        rng = np.random.default_rng(_SEED)
+        n_units = len(self._deviations)
+        powers = np.hstack([self._deviations**power for power in (1, 2, 3)])
+        step = max(1, _DRAWN_AT_ONCE // n_units)
+        moments = []
+        for start in range(0, _STUDIES, step):
+            count = min(step, _STUDIES - start)
+            drawn = rng.multinomial(n, np.full(n_units, 1 / n_units), count)
+            moments.append(drawn @ powers / n)
+        return np.concatenate(moments).reshape(_STUDIES, 3, -1)
+
+    def _power(self, studies: np.ndarray, lead: float, n: int) -> float:
+        """Return the share of studies in which the first system is found."""
+        mean, square, cube = studies.swapaxes(0, 1)
+        variance = (square - mean**2).clip(min=TIE**2)
+        skewness = (cube - 3 * mean * square + 2 * mean**3) / variance**1.5 / np.sqrt(n)
+        t = (lead + mean) / np.sqrt(variance / (n - 1))
+        t = t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6
+        critical = -stdtrit(n - 1, self._tails)
+        return float((-np.sort(-t, axis=1) >= critical).all(axis=1).mean())

@@ -1,7 +1,7 @@
 """Find, count and strip what is not the answer in a text: reasoning, special tokens, an echoed prompt.
 
 - `reasoning` is a block such as `<think>…</think>`, and what comes before a closing tag whose opening tag stood in the
-  prompt. A block that is not closed, as of a generation that was cut, has no answer behind it.
+  prompt. A block that is not closed, as of a generation that was cut, is not followed by an answer.
 - `special` are special tokens and chat markers, such as `<|eot_id|>`, `[SEP]` and `<|im_start|>assistant`, and the
   turns of others than the assistant beside an answer. `<s>` and `</s>` around a part of a text are HTML, and stay.
 - `prompt` is the context of a text that the text begins with.
@@ -63,7 +63,7 @@ _BLOCKS = re.compile(
     # Granite 3.2.
     r"|\A\s*Here(?: is|'s) my thought process:(?s:.*?)Here(?: is|'s) my response:"
 )
-# What some models write around the answer behind their reasoning.
+# Markers that some models write around the answer after their reasoning.
 _WRAPPER = re.compile(r"\s*<(answer|response|solution)>")
 
 _ASSISTANT = r"assistant|model|chatbot|bot|ai"
@@ -132,7 +132,7 @@ def parse_kinds(value: Any, name: str = "strip") -> list[str]:
 
 
 def to_signature(kinds: Iterable[str]) -> dict[str, str]:
-    """Return the entry of a signature that says which kinds were stripped; none without kinds."""
+    """Return the signature entry of the stripped kinds; empty without kinds."""
     joined = "+".join(kinds)
     return {"strip": joined} if joined else {}
 
@@ -151,7 +151,7 @@ def find(text: str, context: str | None = None) -> dict[str, str]:
     """Return the kinds that a text holds, each with its first mark, such as `{"reasoning": "<think>"}`."""
     held: dict[str, str] = {}
     for kind in KINDS:
-        # Each alone: some marks of one kind are such only without those of another.
+        # One kind at a time: some marks of a kind are found only after another kind is removed.
         _, marks = _stripped(text, frozenset([kind]), context)
         held |= marks
     return held
@@ -187,7 +187,7 @@ class Marks:
         return {**{kind: self.removed[kind] for kind in kinds}, "empty": self.n_empty}
 
     def warning(self, option: str = "--strip {}", kinds: Sequence[str] = KINDS, what: str = "texts") -> str:
-        """Say how many texts hold what is not the answer, and how it is removed; empty if none does.
+        """Say how many texts hold more than the answer, and how to strip it; empty if none does.
 
         option : what removes the kinds in braces
         kinds : those that are counted
@@ -275,7 +275,7 @@ def _may_hold_marks(text: str) -> bool:
 
 
 def _apply(text: str, kind: str, parts: list[Part], marks: dict[str, str]) -> str:
-    """Remove parts, which may overlap, from a text; words that they stood between stay apart."""
+    """Remove parts, which may overlap, from a text; words on both sides stay apart."""
     if not parts:
         return text
     marks.setdefault(kind, parts[0][2])
@@ -326,7 +326,7 @@ def _reasoning(text: str) -> list[Part]:
 
 
 def _block_end(tags: Sequence[tuple[int, int, bool]], first: int) -> int:
-    """Find the end of the block that a tag opens, by its index; a closing tag comes behind it.
+    """Find the end of the block that a tag opens, by its index; a closing tag follows it.
 
     Blocks may be nested. If there are fewer closing tags than opening ones, the last one closes the block.
     """
@@ -348,7 +348,7 @@ def _begins_line(text: str, start: int) -> bool:
 
 
 def _with_wrappers(text: str, blocks: Sequence[Part]) -> Iterator[Part]:
-    """Yield blocks of reasoning, with the tags that some models put around the answer behind them."""
+    """Yield blocks of reasoning, with the tags that some models put around the answer after them."""
     for start, end, mark in blocks:
         opening = _WRAPPER.match(text, end)
         if opening is None:
@@ -445,7 +445,7 @@ def _last_answer(text: str, found: Sequence[re.Match[str]]) -> int:
 
 
 def _echo(text: str, context: str) -> list[Part]:
-    """Find the prompt at the beginning of a text, behind special tokens; spaces and line breaks are equal."""
+    """Find the prompt at the beginning of a text, after special tokens; spaces and line breaks are equal."""
     pattern = _pattern_of(context)
     if pattern is None:
         return []
@@ -456,7 +456,7 @@ def _echo(text: str, context: str) -> list[Part]:
 
 @lru_cache(4096)
 def _pattern_of(context: str) -> re.Pattern[str] | None:
-    """Compile a prompt as what a text may begin with; None if it is so short that an answer may begin so, too."""
+    """Compile the pattern of an echoed prompt; None if it is so short that an answer may begin with it, too."""
     words = context.split()
     n_words = len(words) + (bool(words) and not context.rstrip()[-1:].isalnum())
     is_long = len(words) > 1 and n_words >= _FEWEST_WORDS

@@ -17,7 +17,7 @@ import numpy as np
 
 from .core_numbers import describe
 
-# How long to wait for others that write.
+# Seconds to wait for other writers.
 LOCK_SECONDS = 60.0
 # Part of the file name.
 _VERSION = 5
@@ -26,7 +26,7 @@ _CHECKSUM_BYTES = 4
 
 
 class Cache:
-    """Rows of numbers, (d,), float32, by text.
+    """Float32 rows of shape (d,), by text.
 
     `identity` names the model and all else, besides the text, that decides its row. The folder is created if it does
     not exist. Each method raises a ValueError if the file cannot be opened, read or written, or is damaged.
@@ -38,7 +38,7 @@ class Cache:
         self._path = folder / f"{readable}-{digest}.v{_VERSION}.sqlite"
 
     def get(self, texts: list[str]) -> dict[str, np.ndarray]:
-        """Return the rows of those texts that are stored."""
+        """Return the stored rows, by text."""
         rows = {}
         with self._open() as connection:
             for text in texts:
@@ -52,7 +52,7 @@ class Cache:
         return rows
 
     def put(self, rows: dict[str, np.ndarray]) -> None:
-        """Store all rows or, if that fails, none; a row that is there stays."""
+        """Store all rows atomically; existing rows are not overwritten."""
         values = []
         for text, row in rows.items():
             key = _key(text)
@@ -77,7 +77,7 @@ class Cache:
 
 
 def cache_folder(value: Any, name: str) -> Path:
-    """Read the path of the folder of a cache, which need not exist."""
+    """Read the path of a cache folder, which need not exist."""
     if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
         raise TypeError(f"{name} must be the path of a folder. Got {describe(value)}.")
     return Path(os.path.expanduser(os.fspath(value)))

@@ -15,7 +15,17 @@ from tqdm.auto import tqdm
 
 from .core_cache import Cache, cache_folder
 from .core_content import CONTENT_IDENTITY, find_content, find_encoder, is_content, load_content
-from .core_inputs import LIMITS, TextSets, parse_context_rows, parse_contexts, parse_embeddings
+from .core_inputs import (
+    LIMITS,
+    TextSets,
+    find_different,
+    list_vectors,
+    owners_of,
+    parse_context_rows,
+    parse_contexts,
+    parse_embeddings,
+)
+from .core_intervals import UNBOUNDED
 from .core_minilm import MiniLM, load_minilm
 from .core_models import (
     DEFAULT_IDENTITY,
@@ -27,16 +37,30 @@ from .core_models import (
     quiet_loading,
 )
 from .core_numbers import ROW_ERRORS, float_type, parse_choice, parse_count, parse_flag, parse_matrix, unit_vectors
-from .core_results import UNBOUNDED, caller_name
+from .core_results import caller_name
 from .core_settings import ITEM, TEXT, SetSettings, Settings, setting
 from .core_warnings import warn
 from .core_windows import split_windows, token_batches
 
-# What is not of the Latin script, nor a mark or symbol of its texts: the default model reads English.
+# Characters that the default model cannot read: not Latin letters, nor marks or symbols of Latin texts.
 _OTHER_SCRIPT = re.compile(r"[^\0-\u024f\u1e00-\u22ff]")
 
-# Numbers of a block that stays in the cache of a processor: 1 MB of float64.
-_CACHED_NUMBERS = 131_072
+# Numbers of a block that stays in the cache of a processor: 0.5 MB of float64.
+_CACHED_NUMBERS = 65_536
+
+
+def in_type_of(given: Any, values: np.ndarray) -> Any:
+    """Return values in the floating-point type that was given, which sets the tolerance for rounding."""
+    kind = float_type(given)
+    if kind != "bfloat16":
+        return values.astype(kind, copy=False)
+    import torch  # numpy has no such type
+
+    return torch.from_numpy(values).bfloat16()
+
+
+def _read_embeddings(values: Any, sets: TextSets, name: str) -> Any:
+    return in_type_of(values, parse_embeddings(values, sets, name))
 
 
 class UnknownWordsWarning(UserWarning):
@@ -65,8 +89,7 @@ class EncoderSettings(Settings):
     cache_dir: Any = setting(
         None,
         cache_folder,
-        help="`str` or path: folder of a cache of embeddings, which processes can share. It is not the `cache_dir` of "
-        "`evaluate.load`.",
+        help="`str` or path: folder of a cache of embeddings that processes can share; not that of `evaluate.load`.",
     )
     progress: bool = setting(False, parse_flag, help="`bool`: show a progress bar.")
     long_texts: str = setting(
@@ -74,8 +97,8 @@ class EncoderSettings(Settings):
         parse_choice,
         choices=("windows", "cut"),
         help='`"windows"` or `"cut"`: treatment of a text longer than the model reads (256 tokens for the default). '
-        '`"windows"`: the mean, weighted by tokens, of the embeddings of consecutive windows, which end where a '
-        'sentence does. `"cut"`: the rest is cut off, with a warning.',
+        '`"windows"`: the mean of the embeddings of consecutive windows, weighted by tokens. `"cut"`: the rest is cut '
+        "off, with a warning.",
     )
 
     @property
@@ -90,8 +113,15 @@ class EncoderSettings(Settings):
 
     @property
     def is_english(self) -> bool:
-        """Whether the encoder is known to read English only: the default model, also with adapters."""
+        """True for the default model, with or without adapters, which reads English only."""
         return self.is_default or is_content(self.model)
+
+    def signed_encoder(self, files: Any = None) -> dict[str, str]:
+        """Return the entries of a signature for the encoder, which is not loaded; its files are found if not given."""
+        if self.is_given:
+            return {"model": f"given({caller_name(self.model)})"}
+        windows = {"long_texts": "windows"} if self.long_texts == "windows" else {}
+        return {"model": (files or find_encoder(self.model)).identity, **windows}
 
     def check_found(self) -> None:
         """Raise an error if the device, or the model if it is not the default, cannot be found; nothing is loaded."""
@@ -120,12 +150,15 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
         None,
         given=TEXT,
         numbers=UNBOUNDED,
+        reader=_read_embeddings,
         help="array of shape (n, d), or a list of (k, d) for each set: embeddings of all texts, set after set. No "
         "encoder runs. Their norms do not matter.",
     )
     contexts: Any = setting(
         None,
         given=ITEM,
+        reader=parse_contexts,
+        is_optional=True,
         help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. Each text loses "
         "the component of its embedding along that of its context. A blank context is none. A text that equals "
         "its context is unlike all others. A model that reads pairs of texts reads the context before both.",
@@ -134,6 +167,8 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
         None,
         given=ITEM,
         numbers=UNBOUNDED,
+        reader=list_vectors,
+        is_optional=True,
         help="array of shape (m, d), or a list with a (d,) vector or None for each set: with `embeddings`, those of "
         "the contexts.",
     )
@@ -166,22 +201,21 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
     Raises a TypeError or ValueError if the model is not found or no sentence encoder, if an embedding is invalid, or if
     the cache cannot be used.
     """
-    different = list(dict.fromkeys(texts))
+    different, places = find_different(texts)
     if settings.is_given:
-        signed = {"model": f"given({caller_name(settings.model)})"}
+        signed = settings.signed_encoder()
         rows = settings.model.encode(different)
     else:
         rows, signed = _encode_different(different, settings)
     name = f"the embeddings by model {signed['model']}:"
     precision = float_type(rows)
     rows = parse_matrix(rows, len(different), name)
-    place = {text: i for i, text in enumerate(different)}
     flat = TextSets(texts, np.array([len(texts)]), nested=False)
-    return Encoded(parse_embeddings(rows[[place[text] for text in texts]], flat, name), signed, precision)
+    return Encoded(parse_embeddings(rows[places], flat, name), signed, precision)
 
 
 def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
-    """Encode the texts of sets, or check the embeddings that the user gives; contexts are projected out of them."""
+    """Encode the texts of sets, or check given embeddings, and project out the contexts."""
     contexts = None
     if settings.embeddings is not None:
         encoded = Encoded(
@@ -217,27 +251,27 @@ def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: fl
     """
     n, d = rows.shape
     projected = np.empty_like(rows)
-    directions = unit_vectors(contexts)
-    set_of = np.repeat(np.arange(len(sizes)), sizes)
+    set_of = owners_of(sizes)
     n_block = max(1, _CACHED_NUMBERS // d)
     buffers = np.empty((3, n_block, d))
     for start in range(0, n, n_block):
         part = slice(start, start + n_block)
         owners = set_of[part]
+        first = owners[0]
+        directions = unit_vectors(contexts[first : owners[-1] + 1])
+        given = rows[part].astype(np.float64, copy=False)
         vectors, rest, products = buffers[:, : len(owners)]
-        vectors[:] = rows[part]
-        vectors /= _row_lengths(vectors, products)
-        np.take(directions, owners, axis=0, out=rest, mode="clip")
+        np.divide(given, _row_lengths(given, products), out=vectors)
+        np.take(directions, owners - first, axis=0, out=rest, mode="clip")
         np.multiply(vectors, rest, out=products)
         rest *= products.sum(axis=1, keepdims=True)
         np.subtract(vectors, rest, out=rest)
         lengths = _row_lengths(rest, products)
         is_context = lengths <= error
-        lengths[is_context] = 1
-        rest /= lengths
         if is_context.any():
+            lengths[is_context] = 1
             np.copyto(rest, vectors, where=is_context)
-        projected[part] = rest
+        np.divide(rest, lengths, out=projected[part])
     return projected
 
 
@@ -273,10 +307,9 @@ def is_other_script(text: str) -> bool:
 
 def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:
     """Encode different texts, (n, d), float32; the model is loaded only if the cache lacks one."""
-    windows = {"long_texts": "windows"} if settings.long_texts == "windows" else {}
     # Found once: a model whose files change meanwhile must not be stored under the name of the old one.
     files = find_encoder(settings.model)
-    signed = {"model": files.identity, **windows}
+    signed = settings.signed_encoder(files)
     cache = None if settings.cache_dir is None else Cache(settings.cache_dir, "|".join(signed.values()))
     rows = {} if cache is None else cache.get(texts)
     missing = [text for text in texts if text not in rows]
@@ -327,7 +360,7 @@ def _embed_batch(model: Any, texts: list[str]) -> np.ndarray:
 
 
 def _reader(model: Any) -> tuple[Any, float]:
-    """Return the tokenizer of a model, and how many tokens of a text, without special ones, it reads."""
+    """Return the tokenizer of a model, and the most tokens of a text that it reads, without special ones."""
     tokenizer: Any = getattr(model, "tokenizer", None)
     is_limited = model.max_seq_length and hasattr(tokenizer, "num_special_tokens_to_add")
     return tokenizer, model.max_seq_length - tokenizer.num_special_tokens_to_add(False) if is_limited else math.inf

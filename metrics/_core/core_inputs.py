@@ -15,7 +15,7 @@ from .core_numbers import INTEGERS, NUMBERS, ROUNDED_SUM, describe, parse_matrix
 
 @dataclass
 class Limits:
-    """Sizes of what is computed at a time: they bound the memory, and change no number.
+    """Batch sizes: they bound the memory, and change no number.
 
     block_rows : rows held in float64, 6 MB at 384 dimensions; a block of a matrix has at most its square of numbers
     pairs_per_call : pairs that a user-supplied function sees together
@@ -44,10 +44,36 @@ class TextSets(NamedTuple):
     sizes: np.ndarray
     nested: bool
 
+    @property
+    def starts(self) -> np.ndarray:
+        """The flat index of the first text of each set: (m,)."""
+        return starts_of(self.sizes)
+
+    @property
+    def owners(self) -> np.ndarray:
+        """The set of each text: (n,)."""
+        return owners_of(self.sizes)
+
     def where(self, index: int) -> str:
         """Name the text at a flat index for an error."""
         set_index, text_index = locate(index, self.sizes)
         return f"set {set_index}, text {text_index}" if self.nested or len(self.sizes) > 1 else f"text {index}"
+
+
+def starts_of(sizes: np.ndarray) -> np.ndarray:
+    """Return the flat index of the first text of each set: (m,)."""
+    return np.cumsum(sizes) - sizes
+
+
+def owners_of(sizes: np.ndarray) -> np.ndarray:
+    """Return the set of each text: (n,)."""
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def find_different(items: Sequence[Any]) -> tuple[list[Any], np.ndarray]:
+    """List the different items of n, in order of first appearance, and the place of each item among them: (n,)."""
+    places = {item: i for i, item in enumerate(dict.fromkeys(items))}
+    return list(places), np.fromiter(map(places.__getitem__, items), np.int64, len(items))
 
 
 def locate(index: int, sizes: np.ndarray) -> tuple[int, int]:
@@ -208,7 +234,7 @@ def _concatenated(embeddings: Any, sets: TextSets, name: str) -> Any:
     return np.concatenate(parts) if len({part.shape[1] for part in parts}) == 1 else embeddings
 
 
-def parse_contexts(contexts: Any, sets: TextSets) -> list[str]:
+def parse_contexts(contexts: Any, sets: TextSets, name: str = "contexts") -> list[str]:
     """Read the context of each set: m strings, "" for a set without one, also for None and a blank string.
 
     One flat set may have a bare string. Raises a TypeError or ValueError that names the set if a context is not a
@@ -216,12 +242,19 @@ def parse_contexts(contexts: Any, sets: TextSets) -> list[str]:
     """
     if isinstance(contexts, str) and not sets.nested and len(sets.sizes) == 1:
         contexts = [contexts]
-    values = as_list(contexts, "contexts", "a list with a string, or None, for each set")
+    values = as_list(contexts, name, "a list with a string, or None, for each set")
     if len(values) != len(sets.sizes):
-        raise ValueError(f"contexts must have an entry for each of {len(sets.sizes)} sets. Got {len(values)}.")
+        raise ValueError(f"{name} must have an entry for each of {len(sets.sizes)} sets. Got {len(values)}.")
     texts = ["" if value is None else value for value in values]
-    check_characters(texts, lambda i: f"contexts[{i}]")
+    check_characters(texts, lambda i: f"{name}[{i}]")
     return [text if text.strip() else "" for text in texts]
+
+
+def list_vectors(values: Any, sets: TextSets, name: str = "") -> Any:
+    """Return the vectors of sets, in a list or an array; one flat set may have a bare vector."""
+    rows = list(values) if isinstance(values, (list, tuple)) else values
+    is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
+    return [rows] if is_vector and len(sets.sizes) == 1 and not sets.nested else rows
 
 
 def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
@@ -231,10 +264,7 @@ def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
     """
     name = "context_embeddings"
     n_sets = len(sets.sizes)
-    rows = list(values) if isinstance(values, (list, tuple)) else values
-    is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
-    if is_vector and n_sets == 1 and not sets.nested:
-        rows = [rows]
+    rows = list_vectors(values, sets)
     is_missing = np.zeros(n_sets, dtype=bool)
     if isinstance(rows, list) and len(rows) == n_sets:
         is_missing = np.array([row is None for row in rows])
@@ -269,7 +299,7 @@ def batches_by_size(sizes: np.ndarray, max_rows: int) -> Iterator[tuple[np.ndarr
     members : ndarray of shape (b,), indices of sets
     rows : ndarray of shape (b, k), flat indices of their texts; b * k <= max_rows, or b = 1
     """
-    starts = np.cumsum(sizes) - sizes
+    starts = starts_of(sizes)
     for size in np.unique(sizes).tolist():
         same = np.flatnonzero(sizes == size)
         step = max(1, max_rows // size)
@@ -284,8 +314,8 @@ def mean_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Add up the values of each set's texts, along the last axis: (..., n) to (..., m)."""
-    return np.add.reduceat(values, np.cumsum(sizes) - sizes, axis=-1)
+    """Sum the values of each set's texts, along the last axis: (..., n) to (..., m)."""
+    return np.add.reduceat(values, starts_of(sizes), axis=-1)
 
 
 def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | None = None) -> list[list]:
@@ -311,8 +341,7 @@ def number_labels(labels: list, where: Callable[[int], str]) -> np.ndarray:
     for i, label in enumerate(labels):
         if isinstance(label, bool) or not isinstance(label, (str, *INTEGERS)):
             raise TypeError(f"{where(i)} must be a string or an integer. Got {describe(label)}.")
-    numbers = {label: i for i, label in enumerate(dict.fromkeys(labels))}
-    return np.fromiter(map(numbers.__getitem__, labels), np.int64, len(labels))
+    return find_different(labels)[1]
 
 
 def content_ranks(texts: list[str]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Texts that models of English prose do not read: other languages, by py3langid, and source code."""
+"""Detect texts that models of English prose cannot read: other languages, by py3langid, and source code."""
 
 import functools
 import re
@@ -56,7 +56,7 @@ def _is_other_language(text: str) -> bool:
 
 
 def _has_english_words(text: str) -> bool:
-    """Tell whether one in twelve letters is of a frequent word of English alone, and hardly any is not ASCII."""
+    """Tell whether frequent words of English alone have one in twelve letters, and hardly any letter is not ASCII."""
     n_other = sum(letter.isalpha() and not letter.isascii() for letter in text)
     if n_other > _MOST_OTHER_LETTERS * _n_letters(text):
         return False

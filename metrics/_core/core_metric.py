@@ -5,14 +5,16 @@ import os
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import datasets
 import evaluate
+import numpy as np
 
 from .core_inputs import TextSets, parse_sets
-from .core_results import SETS, Bounds, ItemResult, ScoreSummary, format_sizes, parse_confidence_by, signature
+from .core_intervals import Bounds, ScoreSummary, parse_confidence_by
+from .core_results import SETS, ItemResult, format_sizes, signature
 from .core_settings import SetSettings, Settings
 
 # Each metric has its own copy of this file, so a fork is noted outside all of them.
@@ -70,16 +72,29 @@ class TextMetric:
     maxima: tuple[str, ...] = ()
     # Set by evaluate.EvaluationModule.
     name: str
+    config_name: str
+    data_dir: str
+    _data_dir_root: str
     writer: Any
+    inputs_description: str
     num_process: int
     _feature_names: Callable[[], list[str]]
     selected_feature_format: datasets.Features | None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # evaluate makes a copy of the method for each instance.
-        of_metric: Any = self.compute.__func__  # type: ignore[attr-defined]
-        of_metric.__signature__ = self._signature()
+        # evaluate makes a copy of each method for each instance, and appends the help of the metric to its docstring.
+        methods: tuple[Any, ...] = (self.compute, self.add, self.add_batch)
+        for method in methods:
+            shared = inspect.getdoc(getattr(TextMetric, method.__name__))
+            method.__func__.__doc__ = f"{shared}\n{self.inputs_description}"
+        methods[0].__func__.__signature__ = self._signature()
+
+    def _build_data_dir(self) -> str:
+        """Return the folder of what is added, which is needed for that only: a call is scored in memory."""
+        with suppress(OSError):
+            return super()._build_data_dir()  # type: ignore[misc]
+        return os.path.join(self._data_dir_root, self.name, self.config_name)
 
     def _describe(
         self, description: str, citation: str, arguments: str, urls: list[str], stored: dict[str, Any] | None = None
@@ -96,7 +111,7 @@ class TextMetric:
         )
 
     def _download_and_prepare(self, dl_manager: Any) -> None:
-        """Bring data files beside the code, of which `evaluate` makes a copy: it calls this at load."""
+        """Bring data files beside the copy of the code that `evaluate` makes; it calls this at load."""
         self.settings.prepare()
 
     def _signature(self) -> inspect.Signature:
@@ -111,11 +126,7 @@ class TextMetric:
         return shared.replace(parameters=[*inputs, *settings])
 
     def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
-        """Score `predictions` together with everything added before.
-
-        Args:
-            predictions: the texts, or sets of texts, to score; None to score only what was added. references: what to
-            compare them with, in a metric that does; otherwise unused. **kwargs: the settings below.
+        """Score `predictions`, if any, together with everything added before.
 
         Returns the result, or None on any process but the first.
         """
@@ -132,14 +143,18 @@ class TextMetric:
             return super().compute(predictions=predictions, references=references, **kwargs)  # type: ignore[misc]
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
-        """Keep a batch of texts, or of sets of texts, for a later `compute`.
+        """Keep a batch for a later `compute`, whose help follows.
 
         Args:
-            predictions: a list of texts, or a list of sets of texts; the same form in all batches. references: what to
-            compare them with, in a metric that does; otherwise unused.
-
+            predictions: as for `compute`, in the same form in all batches.
+            references: as for `compute`, in a metric that has them; otherwise unused.
         """
-        super().add_batch(**self._canonical(predictions, references), **kwargs)  # type: ignore[misc]
+        batch = self._canonical(predictions, references)
+        try:
+            super().add_batch(**batch, **kwargs)  # type: ignore[misc]
+        except OSError as error:
+            problem = f"batches cannot be stored in {self.data_dir} ({error.strerror or error})"
+            raise ValueError(f"{problem}: set HF_HOME to another folder, or pass all texts to compute.") from error
 
     def _canonical(self, predictions: Any, references: Any) -> dict[str, Any]:
         """Check a batch and convert it to what `evaluate` stores: here, texts or sets of texts.
@@ -156,12 +171,11 @@ class TextMetric:
         return {"predictions": [list(members) for members in predictions] if sets.nested else sets.texts}
 
     def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
-        """Keep one text, or one set of texts, for a later `compute`.
+        """Keep one text, set of texts or question for a later `compute`, whose help follows.
 
         Args:
-            prediction: a text, or a set of texts; the same form in all calls. reference: what to compare it with, in a
-            metric that does; otherwise unused.
-
+            prediction: an entry of the predictions of `compute`, in the same form in all calls.
+            reference: an entry of its references, in a metric that has them; otherwise unused.
         """
         # CombinedEvaluations.add of evaluate 0.4.6 passes the single prediction under the plural name.
         prediction = kwargs.pop("predictions", prediction)
@@ -171,6 +185,12 @@ class TextMetric:
     def bounds_under(self, settings: Settings) -> Bounds:
         """Return the range of the score under some settings, which a metric may override."""
         return self.bounds
+
+    def results_under(self, settings: Settings) -> list[ItemResult]:
+        """List the results that have an entry for each item under some settings; `scores` comes first."""
+        passed = settings.passed().keys()
+        results = [result for result in self.item_results if passed >= set(result.needs)]
+        return [ItemResult("scores", bounds=self.bounds_under(settings)), *results]
 
     def n_items(self, result: Mapping[str, Any], name: str) -> int:
         """Count the items with a score, over which a mean in a result was taken."""
@@ -193,5 +213,11 @@ class SetMetric(TextMetric):
         units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
         summary = ScoreSummary(units, settings.confidence, self.bounds_under(settings), sets.sizes)
         result, signed = self._score(sets, settings, summary)
-        signed |= {"set_size": format_sizes(sets.sizes), **settings.signed_interval()}
-        return result | {"signature": signature(self.name, **signed)}
+        return self._signed(result, signed, sets.sizes, settings)
+
+    def _signed(
+        self, result: dict[str, Any], signed: Mapping[str, Any], sizes: np.ndarray, settings: SetSettings
+    ) -> dict[str, Any]:
+        """Add the signature to a result for sets of these sizes; `signed` are the entries of the metric."""
+        text = signature(self.name, **signed, set_size=format_sizes(sizes), **settings.signed_interval())
+        return result | {"signature": text}

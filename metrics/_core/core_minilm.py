@@ -1,4 +1,4 @@
-"""The default sentence encoder, all-MiniLM-L6-v2, made of torch's own modules; also with low-rank adapters.
+"""The default sentence encoder, all-MiniLM-L6-v2, in torch's own modules, with optional low-rank adapters.
 
 It needs neither sentence-transformers nor transformers, whose imports take longer than importing torch.
 """
@@ -36,7 +36,7 @@ _UNUSED_WEIGHTS = ("pooler.", "embeddings.position_ids")
 
 
 class MiniLM:
-    """The default sentence encoder, with what `encode` needs of a SentenceTransformer.
+    """The default sentence encoder, with the interface of a SentenceTransformer that `encode` uses.
 
     network : nn.ModuleDict that `hidden_states` reads, in float32, without gradients
     tokenizer : Tokenizer of the library `tokenizers`, without padding and truncation
@@ -103,7 +103,7 @@ def load_minilm(files: Any, device: str) -> MiniLM:
 
 
 def read_weights(path: Path) -> dict[str, Any]:
-    """Read the weights of BERT, mapped into memory, by the names that they have in the network here."""
+    """Map the weights of BERT into memory, by their names in our network."""
     import torch
     from safetensors import safe_open
 
@@ -123,7 +123,7 @@ def read_weights(path: Path) -> dict[str, Any]:
 
 
 def weight_place(name: str) -> tuple[str, slice]:
-    """Map the name of a weight or bias of BERT to its name in the network, and to the rows that it takes there."""
+    """Map the name of a weight or bias of BERT to its name in our network, and to its rows there."""
     module, _, kind = name.rpartition(".")
     if module in _EMBEDDING_MODULES:
         return f"{_EMBEDDING_MODULES[module]}.{kind}", slice(None)
@@ -136,7 +136,7 @@ def weight_place(name: str) -> tuple[str, slice]:
 
 
 def build_network(weights: dict[str, Any]) -> Any:
-    """Build the network around its weights, which it does not copy: an nn.ModuleDict without gradients."""
+    """Build the network, an nn.ModuleDict without gradients, around its weights without copying them."""
     from torch import nn
     from torch.nn import functional
 
@@ -167,13 +167,27 @@ def build_network(weights: dict[str, Any]) -> Any:
 
 
 def hidden_states(network: Any, ids: Any, mask: Any) -> Any:
-    """Return the contextual embeddings of b sequences of t tokens: (b, t, 384). Those of padding mean nothing.
+    """Return the contextual embeddings of b sequences of t tokens: (b, t, 384); padding is undefined.
 
     ids, mask : integer tensors of shape (b, t); the mask is 0 for padding
     """
     embeddings = network["words"](ids) + network["types"].weight[0] + network["positions"].weight[: ids.shape[1]]
     padding = mask == 0
-    return network["encoder"](network["norm"](embeddings), src_key_padding_mask=padding if padding.any() else None)
+    bias = attention_bias(padding, embeddings.dtype) if padding.any() else None
+    return network["encoder"](network["norm"](embeddings), mask=bias, is_causal=False)
+
+
+def attention_bias(padding: Any, dtype: Any) -> Any:
+    """Return what is added to the attention of b sequences of t tokens: (b * heads, t, t), -inf towards padding.
+
+    torch would make the same of `src_key_padding_mask`, and import sympy to check its shape. No row is copied.
+
+    padding : bool tensor of shape (b, t)
+    """
+    import torch
+
+    rows = torch.zeros_like(padding, dtype=dtype).masked_fill_(padding, -torch.inf)
+    return rows.repeat_interleave(_N_HEADS, 0).unsqueeze(1).expand(-1, padding.shape[1], -1)
 
 
 def pad_tokens(tokens: Sequence[Iterable[int]], device: Any) -> tuple[Any, Any]:

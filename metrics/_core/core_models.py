@@ -1,4 +1,4 @@
-"""Models: names, folders, the Hub, digests, devices; what a process has loaded, and its threads after a fork.
+"""Models: names, folders, the Hub, digests and devices; the registry of a process, and its threads after a fork.
 
 Local places are searched first: a model that is there needs no network. torch, which takes seconds to import, is
 imported by the functions that need it.
@@ -60,7 +60,7 @@ def model_registry() -> Any:
 
 
 def load_once(key: tuple[Any, ...], load: Callable[[], Any]) -> Any:
-    """Return what this process has loaded under a key, or load it; threads wait for each other."""
+    """Load an object once in a process, and return it by its key; thread-safe."""
     registry = model_registry()
     with registry.lock:
         if key not in registry.models:
@@ -162,7 +162,7 @@ def _packaged_default() -> ModelFiles:
     folder = Path(get_model_path())
     for name, expected in _DEFAULT_FILES.items():
         path = folder / name
-        digest = file_digest(path) if path.is_file() else "that of no file"
+        digest = file_digest(path) if path.is_file() else "unknown: the file is missing"
         if digest != expected:
             raise ValueError(
                 f"model {DEFAULT_MODEL!r}: {path} is not the published one: its SHA-256 is {digest}. "

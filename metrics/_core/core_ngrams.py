@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .core_inputs import owners_of
+
 # Bound of the keys of n-grams, which must fit in an int64.
 _MAX_KEY = 2**62
 
@@ -61,8 +63,8 @@ def ngram_tables(tokens: Tokens, sizes: np.ndarray, max_order: int) -> Iterator[
     """Count the n-grams of each order from 1 to `max_order`, in m sets of `sizes` texts."""
     n_texts = len(tokens.lengths)
     n_words = tokens.vocabulary_size
-    text_of = np.repeat(np.arange(n_texts), tokens.lengths)
-    set_of = np.repeat(np.arange(len(sizes)), sizes)
+    text_of = owners_of(tokens.lengths)
+    set_of = owners_of(sizes)
     positions = np.arange(len(tokens.ids))
     # Tokens from each position to the end of its text.
     left = np.repeat(np.cumsum(tokens.lengths), tokens.lengths) - positions

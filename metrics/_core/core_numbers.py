@@ -39,7 +39,7 @@ def describe(value: Any) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or the name of its type if it has none."""
+    """Return the first line of an error's message, or its type if the message is empty."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
 
@@ -71,7 +71,7 @@ def parse_level(value: Any, name: str = "confidence") -> float:
 
 
 def parse_flag(value: Any, name: str) -> bool:
-    """Read True or False, also as 1 and 0: any other value would be taken for one of them."""
+    """Read True or False, or 1 or 0; other values would pass as one of them by truth."""
     if isinstance(value, (np.bool_, *INTEGERS)) and value in (0, 1):
         return bool(value)
     raise TypeError(f"{name} must be True or False. Got {describe(value)}.")

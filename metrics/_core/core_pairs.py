@@ -6,13 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core_encoder import EncoderSettings
-from .core_inputs import LIMITS, TextSets, batches_by_size, parse_contexts
+from .core_inputs import LIMITS, TextSets, batches_by_size, find_different, parse_contexts
 from .core_models import TRANSFORMER, find_device, find_model, load_once, model_registry, quiet_loading, token_limit
+from .core_settings import NLI, PAIRS
 from .core_warnings import warn
 
 Pairs = Sequence[tuple[str, str]]
-# What a setting that names such a model begins with.
-NLI, PAIRS = "nli:", "pairs:"
 # Pairs in a batch by default.
 _PAIR_BATCH_SIZE = 32
 
@@ -39,11 +38,11 @@ class PairModel(NamedTuple):
 
         if not pairs:
             return np.empty((0, len(self.labels)))
-        places = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
+        different, places = find_different(pairs)
         with model_registry().lock:
-            ids = self.model.tokenizer(*map(list, zip(*places, strict=True)), truncation=False, verbose=False)
+            ids = self.model.tokenizer(*map(list, zip(*different, strict=True)), truncation=False, verbose=False)
             logits = self.model.predict(
-                list(places),
+                different,
                 batch_size=settings.batch_size or _PAIR_BATCH_SIZE,
                 show_progress_bar=settings.progress,
                 activation_fn=torch.nn.Identity(),
@@ -52,11 +51,11 @@ class PairModel(NamedTuple):
         limit = self.model.tokenizer.model_max_length
         if (lengths > limit).any():
             warn(
-                f"{np.count_nonzero(lengths > limit)} of {len(places)} pairs of texts are longer than the "
+                f"{np.count_nonzero(lengths > limit)} of {len(different)} pairs of texts are longer than the "
                 f"{limit} tokens that the model of {self.parameter} reads: the rest is cut off (the longest has "
                 f"{lengths.max()})."
             )
-        return logits.reshape(len(places), len(self.labels))[[places[pair] for pair in pairs]]
+        return logits.reshape(len(different), len(self.labels))[places]
 
     def logits_both_ways(self, pairs: Pairs, settings: EncoderSettings) -> np.ndarray:
         """Classify e pairs in both orders: (e, 2, c)."""
@@ -66,16 +65,11 @@ class PairModel(NamedTuple):
         return self.logits(ways, settings).reshape(len(pairs), 2, len(self.labels))
 
     def position(self, label: str) -> int:
-        """Return the index of a class, or raise a ValueError if the model has none of this name."""
+        """Return the index of a class; raises a ValueError if the model lacks it."""
         if label not in self.labels:
             names = ", ".join(map(repr, self.labels))
             raise ValueError(f"{self.parameter}: {self.identity} has no class named {label!r}: it has {names}.")
         return self.labels.index(label)
-
-
-def is_pair_model(value: Any) -> bool:
-    """Tell whether a value names a model of pairs: "nli:<model>" or "pairs:<model>"."""
-    return isinstance(value, str) and value.startswith((NLI, PAIRS)) and value not in (NLI, PAIRS)
 
 
 def load_pair_model(rule: str, parameter: str, device: str | None) -> PairModel:
@@ -112,9 +106,8 @@ def with_contexts(sets: TextSets, contexts: Any) -> list[str]:
     """Put the context of its set, such as the question, before each text; see `parse_contexts`."""
     if contexts is None:
         return sets.texts
-    owners = np.repeat(np.arange(len(sets.sizes)), sets.sizes).tolist()
     prefixes = [f"{context} " if context else "" for context in parse_contexts(contexts, sets)]
-    return [prefixes[owner] + text for owner, text in zip(owners, sets.texts, strict=True)]
+    return [prefixes[owner] + text for owner, text in zip(sets.owners.tolist(), sets.texts, strict=True)]
 
 
 def all_pairs(sizes: np.ndarray) -> np.ndarray:

@@ -1,26 +1,18 @@
-"""Signatures, and means of scores with their confidence intervals."""
+"""What a result is made of: its names and its signature."""
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import as_list, number_labels
-from .core_numbers import ROUNDING, describe
+from .core_intervals import Bounds
+from .core_numbers import describe
 from .core_settings import wrap_entry
 
 VERSION = "0.10.0"
 
-# What a metric scores: sets of texts, texts, or the answers to a question against people's.
+# Items of a metric: sets of texts, texts, or the answers to a question against people's.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
-
-# Lower and upper bound of the score of a set; the upper one may be a function of the number of texts.
-Bounds = tuple[float, float | Callable[[float], float]]
-# The range of a score that has none.
-UNBOUNDED = (-math.inf, math.inf)
-# Skewness below this does not change an interval, and the inverse of its correction divides by it.
-_LEAST_SKEWNESS = 1e-6
 
 
 class ItemResult(NamedTuple):
@@ -86,7 +78,7 @@ class Signature(NamedTuple):
         return "|".join([self.metric, *(f"{name}:{value}" for name, value in self.entries.items())])
 
     def merge(self, **settings: object) -> "Signature":
-        """Replace the values of settings in their places, and put new settings before the version."""
+        """Replace the values of settings, and insert new settings before the version."""
         merged = self.entries | {name: str(value) for name, value in settings.items()}
         version = merged.pop("version", None)
         if version is not None:
@@ -94,7 +86,7 @@ class Signature(NamedTuple):
         return Signature(self.metric, merged)
 
     def difference(self, other: "Signature") -> dict[str, tuple[str | None, str | None]]:
-        """Return both values of each setting, and of "metric", that differs; None where one lacks it."""
+        """Return both values of each setting, and of "metric", that differs; None if one lacks it."""
         mine = {"metric": self.metric, **self.entries}
         theirs = {"metric": other.metric, **other.entries}
         names = mine | theirs
@@ -107,7 +99,7 @@ def signature(metric: str, **settings: object) -> str:
 
 
 def describe_results(item: str, scores: Mapping[str, str]) -> str:
-    """Format, for the help of a metric, the results that all have: intervals and the signature; and its errors.
+    """Format the results that all metrics have, intervals and the signature, and the errors, for the help of a metric.
 
     `item` is what the metric scores: a "set", "text" or "question". `scores` has the names of the means that have an
     interval, by the prefix of the name of the interval.
@@ -122,155 +114,6 @@ def describe_results(item: str, scores: Mapping[str, str]) -> str:
     )
     errors = "TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got."
     return "".join(map(wrap_entry, results)) + "\nRaises:\n" + wrap_entry(errors)
-
-
-def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
-    """Read a string or an integer for each item: ndarray of shape (n_items,), equal for equal ones.
-
-    Without labels, each item is a unit. Errors call an item by the noun.
-    """
-    if labels is None:
-        return np.arange(n_items)
-    rows = as_list(labels, "confidence_by", f"a list with a label for each {noun}")
-    if len(rows) != n_items:
-        raise ValueError(f"confidence_by must have a label for each {noun}. Got {len(rows)} for {n_items}.")
-    return number_labels(rows, lambda i: f"confidence_by[{i}]")
-
-
-class Estimate(NamedTuple):
-    """An estimate from independent units.
-
-    n : number of units
-    value : the estimate
-    error : its standard error; NaN for fewer than two units, 0 if the units do not differ
-    skewness : of the units
-    """
-
-    n: int
-    value: float
-    error: float
-    skewness: float
-
-    @classmethod
-    def of(cls, value: float, deviations: np.ndarray) -> "Estimate":
-        """Make an estimate from the deviations of its n units, ndarray of shape (n,).
-
-        For a mean, these are the deviations of its values; for another statistic, those of Tukey's pseudo-values.
-        """
-        n = len(deviations)
-        square = float((deviations**2).sum())
-        if n < 2:
-            return cls(n, value, math.nan, math.nan)
-        if square <= n * (ROUNDING * value) ** 2:
-            return cls(n, value, 0.0, 0.0)
-        cube = float((deviations**3).sum())
-        return cls(n, value, math.sqrt(square / n / (n - 1)), cube / n / (square / n) ** 1.5)
-
-    def interval(self, level: float, bounds: Bounds = UNBOUNDED, size: float = math.inf) -> list[float] | None:
-        """Compute Hall's confidence interval, whose cubic transformation removes the skewness of t.
-
-        For units without skewness it is Student's; docs/intervals.md has its coverage.
-
-        An end outside the bounds is moved to them, but not past the estimate; `size` is the mean number of texts of the
-        sets, for an upper bound that is a function of it. Returns [low, high], or None for fewer than two units, and if
-        the units do not differ. See Hall, P. (1992). On the removal of skewness by transformation. J. R. Stat. Soc. B
-        54, 221-228.
-        """
-        if not self.error > 0:
-            return None
-        from scipy.special import stdtrit
-
-        t = float(stdtrit(self.n - 1, (1 + level) / 2))
-        low = self.value - self._untransformed(t) * self.error
-        high = self.value - self._untransformed(-t) * self.error
-        lowest = bounds[0]
-        highest = bounds[1](size) if callable(bounds[1]) else bounds[1]
-        return [min(max(low, lowest), self.value), max(min(high, highest), self.value)]
-
-    def transformed_t(self) -> float:
-        """Return the t statistic of a truth of 0, by Hall's transformation."""
-        a = self.skewness / math.sqrt(self.n)
-        t = self.value / self.error
-        return t + a * t**2 / 3 + a**2 * t**3 / 27 + a / 6
-
-    def _untransformed(self, y: float) -> float:
-        a = self.skewness / math.sqrt(self.n)
-        if abs(a) < _LEAST_SKEWNESS:
-            return y
-        return 3 / a * (math.cbrt(1 + a * (y - a / 6)) - 1)
-
-
-def ratio_estimate(sums: np.ndarray, totals: np.ndarray) -> Estimate:
-    """Estimate the ratio of two sums over independent units, ndarrays of shape (n,).
-
-    A mean is the ratio of sums of values and their numbers, if units are of several items, such as the samples of a
-    prompt. NaN without any unit.
-    """
-    if not len(sums):
-        return Estimate(0, math.nan, math.nan, math.nan)
-    ratio = float(sums.sum() / totals.sum())
-    return Estimate.of(ratio, (sums - ratio * totals) / totals.mean())
-
-
-def mean_estimate(values: np.ndarray, units: np.ndarray | None = None) -> Estimate:
-    """Estimate the mean of values, ndarray of shape (m,), with the unit of each; by default its own."""
-    if units is None or not len(values):
-        return ratio_estimate(values, np.ones(len(values)))
-    index = np.unique(units, return_inverse=True)[1]
-    return ratio_estimate(np.bincount(index, values), np.bincount(index))
-
-
-class ScoreSummary(NamedTuple):
-    """Summary of the scores of a call: their mean, with its confidence interval.
-
-    units : ndarray of shape (m,), equal for items that are not independent
-    level : of the confidence intervals; None for none
-    bounds : range of the score
-    sizes : ndarray of shape (m,), the number of texts of each set, for bounds that depend on it
-    """
-
-    units: np.ndarray
-    level: float | None
-    bounds: Bounds
-    sizes: np.ndarray | None = None
-
-    def of(self, name: str, values: np.ndarray, prefix: str = "", bounds: Bounds | None = None) -> dict[str, Any]:
-        """Return the mean of values (m,), NaN for an item without a score, under a name, and more results.
-
-        These are `scores` and `confidence_interval`, with a prefix. `bounds` are of the values, if not the score's.
-        """
-        known = ~np.isnan(values)
-        scores = [None if math.isnan(value) else value for value in values.tolist()]
-        result: dict[str, Any] = {name: mean_over_sets(values[known]), f"{prefix}scores": scores}
-        if self.level is not None:
-            sizes = np.empty(0) if self.sizes is None else self.sizes[known]
-            size = mean_over_sets(sizes) or math.inf
-            estimate = mean_estimate(values[known], self.units[known])
-            result[f"{prefix}confidence_interval"] = estimate.interval(self.level, bounds or self.bounds, size)
-        return result
-
-    def of_reciprocals(self, name: str, values: np.ndarray, prefix: str) -> dict[str, Any]:
-        """Return 1 over the mean of values (m,), in [0, 1], under a name, and more results.
-
-        These are `scores`, 1 over each value, and `confidence_interval`, with a prefix. A value is NaN for an item
-        without one. What is 1 over 0 is None.
-        """
-        known = ~np.isnan(values)
-        _, index = np.unique(self.units[known], return_inverse=True)
-        sums = np.bincount(index, values[known])
-        counts = np.bincount(index)
-        estimate = ratio_estimate(counts, sums) if sums.sum() > 0 else None
-        scores = [1 / value if value > 0 else None for value in values.tolist()]
-        result: dict[str, Any] = {name: None if estimate is None else estimate.value, f"{prefix}scores": scores}
-        if self.level is not None:
-            interval = None if estimate is None else estimate.interval(self.level, (1.0, math.inf))
-            result[f"{prefix}confidence_interval"] = interval
-        return result
-
-
-def mean_over_sets(scores: np.ndarray) -> float | None:
-    """Average the scores of sets; None if there is no score."""
-    return float(scores.mean()) if scores.size else None
 
 
 def rows_of(columns: Mapping[str, Sequence[Any]], has_row: np.ndarray | None = None) -> list[Any]:

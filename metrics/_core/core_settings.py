@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, NamedTuple, Self
 
+import numpy as np
+
+from .core_inputs import TextSets, flatten, parse_probabilities
 from .core_numbers import parse_count, parse_flag, parse_level
 
 _SETS_OF_TEXTS = (
@@ -21,6 +24,13 @@ _SETS_OF_TEXTS = (
 )
 # The scope of a setting: it has a value for the call, each scored item, or each text, or pair, of an item.
 CALL, ITEM, TEXT, PAIR = "call", "item", "text", "pair of texts"
+# What a setting that names a model of pairs begins with.
+NLI, PAIRS = "nli:", "pairs:"
+
+
+def is_pair_model(value: Any) -> bool:
+    """Tell whether a value names a model of pairs: "nli:<model>" or "pairs:<model>"."""
+    return isinstance(value, str) and value.startswith((NLI, PAIRS)) and value not in (NLI, PAIRS)
 
 
 class Declared(NamedTuple):
@@ -32,6 +42,10 @@ class Declared(NamedTuple):
     given : its scope: CALL, ITEM, TEXT or PAIR
     numbers : the range of its values, if these are numbers or arrays; None for labels or texts
     help : "`type`: what it does", in which {item} is what the metric scores
+    reader : function of the given values, the sets and the name, which returns what `take` takes; by default the items
+        of a list
+    is_optional : whether an item may have None
+    are_shares : whether the values of the texts of a set sum to 1
     """
 
     default: Any
@@ -39,6 +53,43 @@ class Declared(NamedTuple):
     given: str = CALL
     numbers: tuple[float, float] | None = None
     help: str = ""
+    reader: Callable[[Any, TextSets, str], Any] | None = None
+    is_optional: bool = False
+    are_shares: bool = False
+
+    def is_given(self, value: Any) -> bool:
+        """Tell whether a value is one for each item, text or pair; a model of pairs is one for the call."""
+        return self.given != CALL and value is not None and not is_pair_model(value)
+
+    def parse(self, values: Any, sets: TextSets, name: str) -> Any:
+        """Read what is given for m sets of n texts: n values, by text, or m values or matrices."""
+        if self.reader is not None:
+            return self.reader(values, sets, name)
+        if self.are_shares:
+            return parse_probabilities(values, sets, name)
+        return flatten(values, sets, name, "value") if self.given == TEXT else list(values)
+
+    def take(self, values: Any, owners: np.ndarray, rows: np.ndarray, places: np.ndarray) -> Any:
+        """Take the part of s subsets of k texts each from what `parse` returned, in the form that `compute` takes.
+
+        owners : ndarray of shape (s,), the set of each subset
+        rows, places : ndarrays of shape (s, k), the indices of its texts among all texts, and within the set
+        """
+        if self.given == ITEM:
+            return [values[i] for i in owners.tolist()]
+        if self.given == PAIR:
+            return [values[i][np.ix_(part, part)] for i, part in zip(owners.tolist(), places, strict=True)]
+        if self.are_shares:
+            return scale_shares(values[rows])
+        if isinstance(values, list):
+            return [[values[i] for i in row] for row in rows.tolist()]
+        return values[rows.ravel()]
+
+
+def scale_shares(weights: np.ndarray) -> list[list[float]]:
+    """Scale the weights of texts (s, k) to shares of their subsets, which sum to 1."""
+    shares = weights / weights.sum(axis=1, keepdims=True)
+    return shares.tolist()
 
 
 def setting(
@@ -48,16 +99,19 @@ def setting(
     help: str,
     given: str = CALL,
     numbers: tuple[float, float] | None = None,
+    reader: Callable[[Any, TextSets, str], Any] | None = None,
+    is_optional: bool = False,
+    are_shares: bool = False,
     **bounds: Any,
 ) -> Any:
     """Declare a setting, as a field; `bounds` are further arguments of the check."""
-    declared = Declared(default, partial(check, **bounds), given, numbers, help)
+    declared = Declared(default, partial(check, **bounds), given, numbers, help, reader, is_optional, are_shares)
     return field(default=default, metadata={"declared": declared})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Base of the settings of a metric, with those that all have; a default is not checked.
+    """Base class of the settings of a metric, with the settings that all have; defaults are not checked.
 
     Raises a TypeError or ValueError, which names it, if a setting is invalid, or cannot be combined with another.
     """
@@ -70,8 +124,8 @@ class Settings:
     confidence_by: Any = setting(
         None,
         given=ITEM,
-        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}, such as its prompt. Those with "
-        "equal labels are not independent.",
+        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}, such as its prompt. Equal labels "
+        "are not independent.",
     )
     details: bool = setting(False, parse_flag, help="`bool`: also return the `details` of each {item}.")
 
@@ -89,7 +143,7 @@ class Settings:
 
     @classmethod
     def prepare(cls) -> None:
-        """Bring what the settings may need beside the code of the metric, once it is loaded; by default nothing."""
+        """Bring data files of the settings beside the code of the metric at load; none by default."""
 
     @property
     def pooled_by(self) -> str | None:
@@ -135,7 +189,7 @@ class Settings:
         return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
 
     def signed_interval(self) -> dict[str, Any]:
-        """Return the signature entries of the confidence interval; none without one."""
+        """Return the signature entries of the confidence interval; empty without one."""
         return {} if self.confidence is None else self.signed("confidence", "confidence_by")
 
     def check_exclusive(self, *names: str) -> None:
@@ -181,6 +235,6 @@ def wrap_entry(entry: str) -> str:
 
 
 def suggest(name: str, names: Sequence[str]) -> str:
-    """Return the end of a sentence about an unknown name: the most similar name, or a full stop."""
+    """Return the end of a message about an unknown name: a suggestion, or a full stop."""
     close = difflib.get_close_matches(name, names, n=1)
     return f": did you mean {close[0]!r}?" if close else "."

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .core_encoder import EmbeddedSetSettings, EncoderSettings
+from .core_encoder import EmbeddedSetSettings, EncoderSettings, in_type_of
 from .core_inputs import TextSets, as_list
+from .core_intervals import UNBOUNDED
 from .core_models import TRANSFORMER, find_device, find_model
-from .core_numbers import ROUNDED_ENTRY, describe, parse_matrix
-from .core_pairs import NLI, PairModel, Pairs, all_pairs, is_pair_model, load_pair_model, with_contexts
-from .core_results import UNBOUNDED
-from .core_settings import PAIR, setting
+from .core_numbers import ROUNDED_ENTRY, describe, parse_matrix, to_array
+from .core_pairs import PairModel, Pairs, all_pairs, load_pair_model, with_contexts
+from .core_settings import NLI, PAIR, is_pair_model, setting
 
 if TYPE_CHECKING:
     import torch
@@ -23,6 +23,10 @@ def _parse_source(value: Any, name: str) -> Any:
     return value
 
 
+def _read_matrices(values: Any, sets: TextSets, name: str) -> list[Any]:
+    return [in_type_of(matrix, to_array(matrix)) for matrix in split_matrices(values, sets).values()]
+
+
 @dataclass(frozen=True, kw_only=True)
 class SourceSettings(EmbeddedSetSettings):
     """Settings of the comparison of texts: by embeddings, a model of pairs, or given similarities."""
@@ -32,6 +36,7 @@ class SourceSettings(EmbeddedSetSettings):
         _parse_source,
         given=PAIR,
         numbers=UNBOUNDED,
+        reader=_read_matrices,
         help="`list` of (k, k) matrices, or `str`: in place of an encoder, a symmetric matrix with unit diagonal (to "
         "within 1e-4) for each set, or one if `predictions` is one flat set; or a model that compares two texts. "
         '`"pairs:<model>"`: the score of a cross-encoder for duplicates or semantic similarity, in [0, 1]. '
@@ -61,7 +66,7 @@ class SourceSettings(EmbeddedSetSettings):
 
 
 def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np.ndarray], dict[str, Any]]:
-    """Read the similarities that the user gives, as `parse_similarity`, or ask the model that `similarity` names.
+    """Read given similarities by `parse_similarity`, or compute them by the model that `similarity` names.
 
     Equal texts have similarity 1. The model reads each other pair in both orders, once a call, and the mean is taken.
     "pairs:<model>" is a cross-encoder with one score in [0, 1], or with two classes, the second one for texts
@@ -81,10 +86,10 @@ def find_similarities(sets: TextSets, settings: SourceSettings) -> tuple[list[np
     score = _entailment if loaded.kind == NLI else _probability
     values = np.ones(len(pairs))
     values[differ] = score(loaded, [(a, b) for a, b in pairs if a != b], settings).mean(1).clamp(min=0)
-    starts = np.repeat(np.cumsum(sets.sizes) - sets.sizes, sets.sizes)
     matrices = [np.eye(size) for size in sets.sizes.tolist()]
-    owner = np.repeat(np.arange(len(sets.sizes)), sets.sizes)[places[:, 0]]
-    for set_index, (i, j), value in zip(owner.tolist(), (places - starts[places]).tolist(), values, strict=True):
+    owners = sets.owners[places[:, 0]]
+    within = places - sets.starts[owners, None]
+    for set_index, (i, j), value in zip(owners.tolist(), within.tolist(), values, strict=True):
         matrices[set_index][i, j] = matrices[set_index][j, i] = value
     return matrices, {"similarity": f"{loaded.kind}{loaded.identity}", **settings.signed("contexts")}
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .core_encoder import unit_rows
-from .core_inputs import LIMITS, batches_by_size
+from .core_inputs import LIMITS, batches_by_size, starts_of
 from .core_numbers import ROW_ERRORS
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def kernel_spectra(
     """
     import torch
 
-    starts = np.cumsum(sizes) - sizes
+    starts = starts_of(sizes)
     for members, kernels in batches:
         size = kernels.shape[-1]
         roots = _root_weights(weights, starts[members, None] + np.arange(size), device)
@@ -175,7 +175,7 @@ def eigenvalue_shares(
     """Return the eigenvalues of (..., r, r), ascending and scaled to sum to 1; only the lower half is read.
 
     Those that rounding can cause, and negative ones, are 0. Independent errors of the rows spread their squares over
-    all r eigenvalues: those up to error² / r are noise, each of which would add 1 at q = 0. `error` leaves room for
+    all r eigenvalues: those up to error² / r are noise, and each would add 1 at q = 0. `error` leaves room for
     errors that are all in one direction, and for the rounding of the eigenvalues in float64. `rank`, the smaller of the
     numbers of rows and of dimensions, replaces r where the matrix is the larger one of the two.
     """

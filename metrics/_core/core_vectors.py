@@ -1,4 +1,4 @@
-"""Word vectors of the user's, read once in a process, with a name for the signature."""
+"""User-supplied word vectors, read once in a process, with a name for the signature."""
 
 import os
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ class WordVectors:
 
 
 def load_vectors(vectors: Any) -> WordVectors:
-    """Load word vectors, or return those that this process has loaded.
+    """Load word vectors, once in a process.
 
     They are the path of a fastText (.bin) or word2vec (.bin, .vec, .txt, also .gz) file, or of a file that gensim saved
     (.kv, .model); or a mapping from words to vectors, such as gensim's KeyedVectors. Raises a TypeError or ValueError

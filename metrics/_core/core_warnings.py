@@ -1,4 +1,4 @@
-"""Warnings that point to the line of the user."""
+"""Warnings that point to the user's line."""
 
 import inspect
 import traceback
@@ -22,7 +22,7 @@ _NOT_OF_THE_USER = frozenset(
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of the user: the first one on the stack that is not of this package or of one that calls it.
+    """Warn at the user's line: the first frame outside of this package and of packages that call it.
 
     Without such a line, as in a thread, it is the outermost one.
     """
@@ -41,5 +41,5 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def _package(frame: FrameType) -> str:
-    """Return the name of the top-level package of a frame, or that of its module."""
+    """Return the top-level package of a frame, or its module."""
     return str(frame.f_globals.get("__name__")).partition(".")[0]

@@ -1,4 +1,4 @@
-"""Weights files beside the code of a metric: `evaluate` copies code to its cache, and no data files.
+"""Weights files beside the code of a metric: `evaluate` copies no data files to its cache.
 
 A file is copied beside the code from the source of the code: a folder, or a Space of the Hub.
 """

@@ -1,10 +1,12 @@
-"""Texts to what a model reads at a time: windows of long texts, and batches of sequences."""
+"""Windows of long texts, and batches of sequences."""
 
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from .core_inputs import starts_of
 
 # Tokens in a batch: enough to keep a processor busy, few enough to stay in its cache.
 _TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
@@ -14,7 +16,7 @@ _WORD_ENDS = re.compile(r"\S(?=\s)")
 
 
 class Windows(NamedTuple):
-    """The parts in which a model reads n texts: a text that fits is one part.
+    """Windows of n texts: a text that fits is one window.
 
     parts : list of p strings, text after text
     lengths : ndarray of shape (p,), tokens of each part without special ones
@@ -27,14 +29,14 @@ class Windows(NamedTuple):
 
     def average(self, rows: np.ndarray) -> np.ndarray:
         """Average the rows (p, d) of the parts of each text, weighted by tokens: (n, d)."""
-        starts = np.cumsum(self.counts) - self.counts
+        starts = starts_of(self.counts)
         tokens = np.maximum(self.lengths, 1)
         shares = tokens / np.repeat(np.add.reduceat(tokens, starts), self.counts)
         return np.add.reduceat(rows * shares[:, None].astype(rows.dtype), starts, axis=0)
 
 
 def split_windows(tokenizer: Any, texts: list[str], room: float) -> Windows:
-    """Split the texts of more tokens than `room`, without special ones, at ends of sentences.
+    """Split texts of more than `room` tokens, without special ones, at ends of sentences.
 
     A window holds as many sentences as fit. A sentence that does not fit is split between words, a word between tokens.
     """

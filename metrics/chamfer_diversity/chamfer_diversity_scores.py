@@ -39,7 +39,7 @@ class Distances(NamedTuple):
 
     @classmethod
     def empty(cls, sizes: np.ndarray) -> "Distances":
-        """Make room for those within sets of these sizes, (m,)."""
+        """Allocate the distances within sets of these sizes, (m,)."""
         n = int(sizes.sum())
         return cls(np.empty(n), np.empty(n, dtype=np.int64), np.empty(len(sizes)))
 
@@ -103,7 +103,7 @@ def _measure_large_set(embeddings: np.ndarray, rows: np.ndarray, device: str) ->
         left[block, :d] = (unit_rows(embeddings, rows[block], device) - center).float()
     left[:, d + 1] = -left[:, :d].square().sum(1) / 2
     right = left[:, [*range(d), d + 1, d]].T
-    # Each tile serves its rows and its columns. What is saved is which tile has the nearest row, since amax is several
+    # Each tile serves its rows and its columns. Only the tile of the nearest row is saved, since amax is several
     # times as fast as argmax, and a tile before which none is tied with it. A row meets its tiles in order.
     best = torch.full((n,), -math.inf, device=device)
     tile_of, first_tile = torch.zeros((2, n), dtype=torch.int64, device=device)

@@ -21,6 +21,7 @@ from .core import (
     load_minilm,
     load_once,
     model_registry,
+    owners_of,
     pad_tokens,
 )
 from .gruen_backbone import Backbone, Loaded, SentenceScores
@@ -105,7 +106,7 @@ def inner_tokens(mask: "torch.Tensor") -> "torch.Tensor":
 
 
 def build_heads(weights: dict[str, Any]) -> Any:
-    """Build the heads around their weights, which it does not copy: an nn.ModuleDict."""
+    """Build the heads, an nn.ModuleDict, around their weights without copying them."""
     import torch
     from torch import nn
 
@@ -165,7 +166,7 @@ class CompactBackbone(Backbone):
         suspects = map(_words_around, windows.parts, spans)
         loss, frequency, soundness, acceptability = values.T
         marked: list[list[str]] = [[] for _ in sentences]
-        for sentence, words in zip(np.repeat(np.arange(len(sentences)), windows.counts), suspects, strict=True):
+        for sentence, words in zip(owners_of(windows.counts), suspects, strict=True):
             marked[sentence] += words
         return SentenceScores(
             self._calibrate("likelihood", loss + frequency),
@@ -186,7 +187,7 @@ class CompactBackbone(Backbone):
 
 
 def _rename(text: str) -> str:
-    """Put other names for those that are words, except in a title; characters keep their places."""
+    """Replace names that are common words by other names, except in a title; the length does not change."""
     words = text.split()
     names = _NAMES.findall(text)
     is_sentence = text.rstrip().endswith((".", "!", "?"))
@@ -200,7 +201,7 @@ def _rename(text: str) -> str:
 
 
 def _words_around(text: str, spans: list[tuple[int, int]]) -> list[str]:
-    """Return the different words of a text that hold the spans, in order."""
+    """Return the different words of a text that contain the spans, in order."""
     words = [match.span() for match in re.finditer(r"\S+", text)]
     around = []
     for low, high in words:

@@ -104,8 +104,11 @@ def focus(texts: list[Text], settings: GruenSettings) -> tuple[Component, dict[s
         # A sentence without others to be compared with is not embedded.
         compared = [text.sentences if len(text.places) > 1 and not text.is_dialogue else [] for text in texts]
         embedded = _unique(compared)
-        # A dummy text, so that the signature reports the encoder.
-        embeddings, named, _ = encode(embedded or ["-"], settings)
+        if embedded:
+            embeddings, named, _ = encode(embedded, settings)
+        else:
+            embeddings = np.empty((0, 1))
+            named = settings.signed_encoder()
         signed |= named
         row_of = {sentence: row for row, sentence in enumerate(embedded)}
         breaks = []
@@ -154,7 +157,7 @@ def total(components: dict[str, Component], texts: list[Text], parity: bool) -> 
 
 
 def describe_text(i: int, components: dict[str, Component], texts: list[Text]) -> dict[str, Any]:
-    """Return the details of one text; what was not scored is None or empty."""
+    """Return the details of one text; None or empty for components that were not scored."""
     described: dict[str, Any] = {
         name: float(components[name].points[i]) if name in components else None for name in COMPONENTS
     }

@@ -181,7 +181,7 @@ class WordMover:
 
 
 def _read_spacy(folder: Path) -> tuple[Any, str]:
-    """Load a spaCy pipeline's vocabulary and tokenizer, or take those that this process has loaded."""
+    """Load a spaCy pipeline's vocabulary and tokenizer, once in a process."""
     try:
         import spacy
     except ImportError as error:
@@ -192,7 +192,7 @@ def _read_spacy(folder: Path) -> tuple[Any, str]:
     def load() -> tuple[Any, str]:
         try:
             described = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
-            # What comes after the tokenizer costs time, and gives no vectors.
+            # Later components of the pipeline cost time and add no vectors.
             pipeline = spacy.load(folder, exclude=described.get("pipeline", []))
         except (OSError, ValueError, KeyError) as error:
             raise ValueError(

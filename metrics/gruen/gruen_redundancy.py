@@ -32,8 +32,8 @@ FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 # A word, such as "well-known" or "example.com", and the mark that ends a clause with it.
 _WORD = re.compile(r"([^\W_]+(?:[-.][^\W_]+)*)(?:[\"'”’)\]]*\s*([,;:.!?…|·•/–—]|--|$))?")
 _LEAST_RUN = 3  # words in a row that count as taken over
-# A sentence that has so many words in a row twice is read clause by clause; chosen with 386 texts of ABC news, State of
-# the Union and film reviews, of which two lose points by it. Lower: set phrases divide sentences.
+# A sentence that repeats this many consecutive words is read clause by clause; chosen with 386 texts of ABC news, State
+# of the Union and film reviews: two lose points by it. Lower: set phrases divide sentences.
 _LEAST_INNER = 5
 # Words between two copies in a loop, such as "and then", and words of all copies; chosen with 54 908 texts of people
 # and models, of which 16 more lose points by it. Lower: "over and over and over" is a loop.
@@ -147,7 +147,7 @@ def find_repeats(pieces: list[str], lines: Sequence[int] = ()) -> Redundancy:
 
 
 def _clauses(sentence: _Sentence) -> list[list[_Sentence]]:
-    """Return the clauses of a sentence that repeats itself, each cut where it does; else the sentence."""
+    """Split a sentence that repeats itself into clauses, cut at each repetition; other sentences are returned whole."""
     if not _recurrences(sentence):
         return [[sentence]]
     ends = [i + 1 for i, is_end in enumerate(sentence.ends) if is_end]
@@ -161,7 +161,7 @@ def _cut(sentence: _Sentence, places: list[int]) -> list[_Sentence]:
 
 
 def _recurrences(sentence: _Sentence) -> list[int]:
-    """Find where a sentence repeats itself: the place of each copy in a loop, and of what else recurs."""
+    """Find where a sentence repeats itself: the places of copies in a loop, and of other repeated passages."""
     words = sentence.words
     places: list[int] = []
     last_of: dict[tuple[str, ...], int] = {}
@@ -171,7 +171,7 @@ def _recurrences(sentence: _Sentence) -> list[int]:
         copies = _copies(sentence, last_of[run], i) if run in last_of else []
         if copies:
             places += copies
-            # What follows is compared with the last copy alone.
+            # The rest is compared with the last copy only.
             last_of.clear()
             i = copies[-1]
             run = tuple(words[i : i + _LEAST_INNER])
@@ -181,7 +181,7 @@ def _recurrences(sentence: _Sentence) -> list[int]:
 
 
 def _copies(sentence: _Sentence, first: int, second: int) -> list[int]:
-    """Return where copies begin, given two places of the same five words; none if these are no repetition.
+    """Return where copies begin, given two places of the same five words; empty if they do not repeat each other.
 
     A passage that comes again at once, or after two words, is a loop if it and its copies have ten words. Elsewhere,
     five words count if three of them are content words.
@@ -200,7 +200,7 @@ def _copies(sentence: _Sentence, first: int, second: int) -> list[int]:
 def _without_contrasts(
     raised: dict[tuple[int, int], list[str]], sentences: list[_Sentence], clauses_of: list[set[int]]
 ) -> dict[tuple[int, int], list[str]]:
-    """Leave out the pairs of parts of one clause that tell something different: "a day with him and a day with her"."""
+    """Remove pairs of parts of one clause that differ in content: "a day with him and a day with her"."""
     return {
         (u, v): flags
         for (u, v), flags in raised.items()
@@ -211,7 +211,7 @@ def _without_contrasts(
 def _without_parallel(
     raised: dict[tuple[int, int], list[str]], sentences: list[_Sentence], lines_of: list[set[int]]
 ) -> dict[tuple[int, int], list[str]]:
-    """Leave out the pairs of parallel items: what repeats is a frame, and what is new is in its slots."""
+    """Remove pairs of parallel items, which share a frame and differ in its slots."""
     parallel = {
         (u, v) for u, v in raised if lines_of[u].isdisjoint(lines_of[v]) and _differ(sentences[u], sentences[v])
     }
@@ -251,7 +251,7 @@ def _list_pairs(raised: dict[tuple[int, int], list[str]], owners: list[list[int]
 
 
 def shared_passages(first: str, second: str) -> list[str]:
-    """List what a sentence has in common with another: its passages of three words or more, else its content words."""
+    """List what two sentences share: passages of three words or more, or else content words."""
     a = _Sentence.of(first)
     b = _Sentence.of(second)
     spans = [match.span(1) for match in _WORD.finditer(first)]
@@ -303,7 +303,7 @@ def _begin_alike(a: _Sentence, b: _Sentence, passage: float) -> bool:
 def _run_flags(a: _Sentence, b: _Sentence, passage: float) -> set[str]:
     longer = max(len(a.words), len(b.words))
     shorter = min(len(a.words), len(b.words))
-    # What they have in common is no longer than the shorter one.
+    # A common passage is at most as long as the shorter one.
     if shorter <= _IN_ORDER * longer:
         return set()
     runs = [(size, _n_content(a, start, size)) for start, size in _runs(a, b)]

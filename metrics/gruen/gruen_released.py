@@ -35,7 +35,7 @@ def split(text: str) -> Text:
 
 
 def normalize(text: str) -> str:
-    """Bring a text to one line, with a space after each full stop.
+    """Join the lines of a text, with a space after each full stop.
 
     A number with a decimal point becomes "UNK". The steps and their order are those of the original, for they show:
     "U.S." becomes "U. S.", and an ellipsis one full stop.
@@ -85,7 +85,7 @@ class ReleasedBackbone(BertBackbone):
 
 
 class ReleasedWordMover(WordMover):
-    """Takes the distance for a similarity, and keeps words without a vector, at zero."""
+    """Takes the distance for a similarity, and keeps unknown words as zero vectors."""
 
     def _similarity(self, distance: float) -> float:
         return 1 / (1 + math.exp(_SHIFT - distance))

@@ -81,10 +81,9 @@ class GruenSettings(EncoderSettings):
     )
     vectors: Any = setting(
         None,
-        help="`str`, path or mapping: judge focus by Word Mover's similarity of adjacent sentences over word "
-        "vectors, 1 / (1 + distance), in place of cosines of embeddings: the folder of a spaCy pipeline with "
-        "word vectors; a fastText or word2vec file (`.bin`, `.vec`, `.txt`, `.kv`); or a mapping from words "
-        "to vectors.",
+        help="`str`, path or mapping: word vectors, to judge focus by Word Mover's similarity of adjacent sentences, "
+        "1 / (1 + distance), in place of cosines: the folder of a spaCy pipeline; a fastText or word2vec file "
+        "(`.bin`, `.vec`, `.txt`, `.kv`); or a mapping from words to vectors.",
     )
 
     def check(self) -> None:

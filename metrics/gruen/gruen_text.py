@@ -37,7 +37,7 @@ _INLINE_TAG = re.compile(r"</?(?:a|b|i|u|em|strong|span|font|sup|sub|code|html|b
 _ESCAPED_BREAK = re.compile(r"(?:\\r)?\\n(?![a-z])")
 _ENDS_SENTENCE = re.compile(r"[.!?…:;。！？]['\"”’)\]*_]*\s*$")
 _ITEM = re.compile(r"[•‣▪◦·*–—-]|\d+[.)]\s")
-# A line this near to the longest, and this long, was broken for its width. Set at commit 30f16773, without data.
+# A line this long, and this close to the longest line, is wrapped. Set at commit 30f16773, without data.
 # Higher: wrapped lines become sentences.
 _WIDE, _LEAST_WIDTH = 0.75, 40
 # A mark that may be inside an address, a file name or code, as in "ASP.NET"; an ellipsis is not.
@@ -50,11 +50,11 @@ _ENCLOSED = re.compile(
 # Words of both of two sentences that a pair encloses. Set at commit 3a700ce7, without data. Lower: quoted titles divide
 # sentences.
 _LEAST_ENCLOSED = 3
-# Marks that join clauses, which are sentences if each has so many words. Set at commit 3a700ce7, without data. Lower:
+# Marks that join clauses, which are sentences if each has this many words. Set at commit 3a700ce7, without data. Lower:
 # items of an enumeration become sentences.
 _JOINT = re.compile(r"(?<=[;|…])\s+")
 _LEAST_CLAUSE = 4
-# A block of so many words without a mark at its end is a fragment, not a sentence. Set at commit 3a700ce7, without
+# A block of at most this many words without a final mark is a fragment. Set at commit 3a700ce7, without
 # data. Lower: long headings are judged as sentences.
 _FRAGMENT_WORDS = 8
 _NUMBER = re.compile(r"\(?(?:\d+|[A-Za-z])[.)]")
@@ -145,7 +145,7 @@ def _is_dialogue(blocks: list[str]) -> bool:
 
 
 def _names(pattern: re.Pattern[str], blocks: list[str]) -> list[str]:
-    """List the names that begin blocks, and not what else stands before a colon: a sentence, or a label."""
+    """List the names of speakers that begin blocks, without sentences and labels before a colon."""
     matches = [pattern.match(block) for block in blocks]
     return [match[1] for match in matches if match and _is_name(match[1])]
 
@@ -186,7 +186,7 @@ def read_blocks(text: str, markup: str = "auto") -> tuple[list[str], int]:
 
 
 def _without_tags(text: str) -> str:
-    """Replace the tags of blocks by line breaks, and remove other tags."""
+    """Replace block tags by line breaks, and remove other tags."""
     return _INLINE_TAG.sub("", _BLOCK_TAG.sub("\n\n", html.unescape(text)))
 
 
@@ -200,7 +200,7 @@ def _parser(has_indented_code: bool) -> Any:
 
 
 def _paragraphs(text: str) -> list[str]:
-    """Cut plain text at its line breaks, but for those that only keep lines short.
+    """Split plain text at its line breaks, except where lines are only wrapped.
 
     A break keeps a line short if the line does not end a sentence, the next one is not a list item, neither comes
     twice, and either the next one begins with a lowercase letter or the line is nearly as long as the longest one.

@@ -23,7 +23,7 @@ import types
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -68,7 +68,7 @@ def describe(value: Any) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or the name of its type if it has none."""
+    """Return the first line of an error's message, or its type if the message is empty."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
 
@@ -100,7 +100,7 @@ def parse_level(value: Any, name: str = "confidence") -> float:
 
 
 def parse_flag(value: Any, name: str) -> bool:
-    """Read True or False, also as 1 and 0: any other value would be taken for one of them."""
+    """Read True or False, or 1 or 0; other values would pass as one of them by truth."""
     if isinstance(value, (np.bool_, *INTEGERS)) and value in (0, 1):
         return bool(value)
     raise TypeError(f"{name} must be True or False. Got {describe(value)}.")
@@ -183,7 +183,7 @@ def tied_ranks(values: Any, tolerance: float = TIE) -> np.ndarray:
 # ----------------------------------------------------------------------------------------------------------------------
 # core_cache.py: An on-disk cache of embeddings, one SQLite file per model, that processes may share.
 
-# How long to wait for others that write.
+# Seconds to wait for other writers.
 LOCK_SECONDS = 60.0
 # Part of the file name.
 _VERSION = 5
@@ -192,7 +192,7 @@ _CHECKSUM_BYTES = 4
 
 
 class Cache:
-    """Rows of numbers, (d,), float32, by text.
+    """Float32 rows of shape (d,), by text.
 
     `identity` names the model and all else, besides the text, that decides its row. The folder is created if it does
     not exist. Each method raises a ValueError if the file cannot be opened, read or written, or is damaged.
@@ -204,7 +204,7 @@ class Cache:
         self._path = folder / f"{readable}-{digest}.v{_VERSION}.sqlite"
 
     def get(self, texts: list[str]) -> dict[str, np.ndarray]:
-        """Return the rows of those texts that are stored."""
+        """Return the stored rows, by text."""
         rows = {}
         with self._open() as connection:
             for text in texts:
@@ -218,7 +218,7 @@ class Cache:
         return rows
 
     def put(self, rows: dict[str, np.ndarray]) -> None:
-        """Store all rows or, if that fails, none; a row that is there stays."""
+        """Store all rows atomically; existing rows are not overwritten."""
         values = []
         for text, row in rows.items():
             key = _key(text)
@@ -243,7 +243,7 @@ class Cache:
 
 
 def cache_folder(value: Any, name: str) -> Path:
-    """Read the path of the folder of a cache, which need not exist."""
+    """Read the path of a cache folder, which need not exist."""
     if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
         raise TypeError(f"{name} must be the path of a folder. Got {describe(value)}.")
     return Path(os.path.expanduser(os.fspath(value)))
@@ -259,7 +259,7 @@ def _with_checksum(key: bytes, row: bytes) -> bytes:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_models.py: Models: names, folders, the Hub, digests, devices; what a process has loaded, and its threads after a fork.
+# core_models.py: Models: names, folders, the Hub, digests and devices; the registry of a process, and its threads after a fork.
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_NAMES = (DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}")
@@ -305,7 +305,7 @@ def model_registry() -> Any:
 
 
 def load_once(key: tuple[Any, ...], load: Callable[[], Any]) -> Any:
-    """Return what this process has loaded under a key, or load it; threads wait for each other."""
+    """Load an object once in a process, and return it by its key; thread-safe."""
     registry = model_registry()
     with registry.lock:
         if key not in registry.models:
@@ -407,7 +407,7 @@ def _packaged_default() -> ModelFiles:
     folder = Path(get_model_path())
     for name, expected in _DEFAULT_FILES.items():
         path = folder / name
-        digest = file_digest(path) if path.is_file() else "that of no file"
+        digest = file_digest(path) if path.is_file() else "unknown: the file is missing"
         if digest != expected:
             raise ValueError(
                 f"model {DEFAULT_MODEL!r}: {path} is not the published one: its SHA-256 is {digest}. "
@@ -460,7 +460,7 @@ def file_digest(path: Path) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_minilm.py: The default sentence encoder, all-MiniLM-L6-v2, made of torch's own modules; also with low-rank adapters.
+# core_minilm.py: The default sentence encoder, all-MiniLM-L6-v2, in torch's own modules, with optional low-rank adapters.
 
 _SIZE, _N_LAYERS, _N_HEADS, _INNER_SIZE, _EPSILON = 384, 6, 12, 1536, 1e-12
 # Most tokens of a text, special tokens included.
@@ -487,7 +487,7 @@ _UNUSED_WEIGHTS = ("pooler.", "embeddings.position_ids")
 
 
 class MiniLM:
-    """The default sentence encoder, with what `encode` needs of a SentenceTransformer.
+    """The default sentence encoder, with the interface of a SentenceTransformer that `encode` uses.
 
     network : nn.ModuleDict that `hidden_states` reads, in float32, without gradients
     tokenizer : Tokenizer of the library `tokenizers`, without padding and truncation
@@ -554,7 +554,7 @@ def load_minilm(files: Any, device: str) -> MiniLM:
 
 
 def read_weights(path: Path) -> dict[str, Any]:
-    """Read the weights of BERT, mapped into memory, by the names that they have in the network here."""
+    """Map the weights of BERT into memory, by their names in our network."""
     import torch
     from safetensors import safe_open
 
@@ -574,7 +574,7 @@ def read_weights(path: Path) -> dict[str, Any]:
 
 
 def weight_place(name: str) -> tuple[str, slice]:
-    """Map the name of a weight or bias of BERT to its name in the network, and to the rows that it takes there."""
+    """Map the name of a weight or bias of BERT to its name in our network, and to its rows there."""
     module, _, kind = name.rpartition(".")
     if module in _EMBEDDING_MODULES:
         return f"{_EMBEDDING_MODULES[module]}.{kind}", slice(None)
@@ -587,7 +587,7 @@ def weight_place(name: str) -> tuple[str, slice]:
 
 
 def build_network(weights: dict[str, Any]) -> Any:
-    """Build the network around its weights, which it does not copy: an nn.ModuleDict without gradients."""
+    """Build the network, an nn.ModuleDict without gradients, around its weights without copying them."""
     from torch import nn
     from torch.nn import functional
 
@@ -618,13 +618,27 @@ def build_network(weights: dict[str, Any]) -> Any:
 
 
 def hidden_states(network: Any, ids: Any, mask: Any) -> Any:
-    """Return the contextual embeddings of b sequences of t tokens: (b, t, 384). Those of padding mean nothing.
+    """Return the contextual embeddings of b sequences of t tokens: (b, t, 384); padding is undefined.
 
     ids, mask : integer tensors of shape (b, t); the mask is 0 for padding
     """
     embeddings = network["words"](ids) + network["types"].weight[0] + network["positions"].weight[: ids.shape[1]]
     padding = mask == 0
-    return network["encoder"](network["norm"](embeddings), src_key_padding_mask=padding if padding.any() else None)
+    bias = attention_bias(padding, embeddings.dtype) if padding.any() else None
+    return network["encoder"](network["norm"](embeddings), mask=bias, is_causal=False)
+
+
+def attention_bias(padding: Any, dtype: Any) -> Any:
+    """Return what is added to the attention of b sequences of t tokens: (b * heads, t, t), -inf towards padding.
+
+    torch would make the same of `src_key_padding_mask`, and import sympy to check its shape. No row is copied.
+
+    padding : bool tensor of shape (b, t)
+    """
+    import torch
+
+    rows = torch.zeros_like(padding, dtype=dtype).masked_fill_(padding, -torch.inf)
+    return rows.repeat_interleave(_N_HEADS, 0).unsqueeze(1).expand(-1, padding.shape[1], -1)
 
 
 def pad_tokens(tokens: Sequence[Iterable[int]], device: Any) -> tuple[Any, Any]:
@@ -645,7 +659,7 @@ def cut_tokens(ids: list[int]) -> list[int]:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_weights.py: Weights files beside the code of a metric: `evaluate` copies code to its cache, and no data files.
+# core_weights.py: Weights files beside the code of a metric: `evaluate` copies no data files to its cache.
 
 # Seconds.
 _SPACE_TIMEOUT = 5
@@ -746,7 +760,7 @@ def _read_adapters(path: Path, device: str) -> MiniLM:
 
 @dataclass
 class Limits:
-    """Sizes of what is computed at a time: they bound the memory, and change no number.
+    """Batch sizes: they bound the memory, and change no number.
 
     block_rows : rows held in float64, 6 MB at 384 dimensions; a block of a matrix has at most its square of numbers
     pairs_per_call : pairs that a user-supplied function sees together
@@ -775,10 +789,36 @@ class TextSets(NamedTuple):
     sizes: np.ndarray
     nested: bool
 
+    @property
+    def starts(self) -> np.ndarray:
+        """The flat index of the first text of each set: (m,)."""
+        return starts_of(self.sizes)
+
+    @property
+    def owners(self) -> np.ndarray:
+        """The set of each text: (n,)."""
+        return owners_of(self.sizes)
+
     def where(self, index: int) -> str:
         """Name the text at a flat index for an error."""
         set_index, text_index = locate(index, self.sizes)
         return f"set {set_index}, text {text_index}" if self.nested or len(self.sizes) > 1 else f"text {index}"
+
+
+def starts_of(sizes: np.ndarray) -> np.ndarray:
+    """Return the flat index of the first text of each set: (m,)."""
+    return np.cumsum(sizes) - sizes
+
+
+def owners_of(sizes: np.ndarray) -> np.ndarray:
+    """Return the set of each text: (n,)."""
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def find_different(items: Sequence[Any]) -> tuple[list[Any], np.ndarray]:
+    """List the different items of n, in order of first appearance, and the place of each item among them: (n,)."""
+    places = {item: i for i, item in enumerate(dict.fromkeys(items))}
+    return list(places), np.fromiter(map(places.__getitem__, items), np.int64, len(items))
 
 
 def locate(index: int, sizes: np.ndarray) -> tuple[int, int]:
@@ -939,7 +979,7 @@ def _concatenated(embeddings: Any, sets: TextSets, name: str) -> Any:
     return np.concatenate(parts) if len({part.shape[1] for part in parts}) == 1 else embeddings
 
 
-def parse_contexts(contexts: Any, sets: TextSets) -> list[str]:
+def parse_contexts(contexts: Any, sets: TextSets, name: str = "contexts") -> list[str]:
     """Read the context of each set: m strings, "" for a set without one, also for None and a blank string.
 
     One flat set may have a bare string. Raises a TypeError or ValueError that names the set if a context is not a
@@ -947,12 +987,19 @@ def parse_contexts(contexts: Any, sets: TextSets) -> list[str]:
     """
     if isinstance(contexts, str) and not sets.nested and len(sets.sizes) == 1:
         contexts = [contexts]
-    values = as_list(contexts, "contexts", "a list with a string, or None, for each set")
+    values = as_list(contexts, name, "a list with a string, or None, for each set")
     if len(values) != len(sets.sizes):
-        raise ValueError(f"contexts must have an entry for each of {len(sets.sizes)} sets. Got {len(values)}.")
+        raise ValueError(f"{name} must have an entry for each of {len(sets.sizes)} sets. Got {len(values)}.")
     texts = ["" if value is None else value for value in values]
-    check_characters(texts, lambda i: f"contexts[{i}]")
+    check_characters(texts, lambda i: f"{name}[{i}]")
     return [text if text.strip() else "" for text in texts]
+
+
+def list_vectors(values: Any, sets: TextSets, name: str = "") -> Any:
+    """Return the vectors of sets, in a list or an array; one flat set may have a bare vector."""
+    rows = list(values) if isinstance(values, (list, tuple)) else values
+    is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
+    return [rows] if is_vector and len(sets.sizes) == 1 and not sets.nested else rows
 
 
 def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
@@ -962,10 +1009,7 @@ def parse_context_rows(values: Any, sets: TextSets, d: int) -> np.ndarray:
     """
     name = "context_embeddings"
     n_sets = len(sets.sizes)
-    rows = list(values) if isinstance(values, (list, tuple)) else values
-    is_vector = isinstance(rows[0], NUMBERS) if isinstance(rows, list) and rows else getattr(rows, "ndim", None) == 1
-    if is_vector and n_sets == 1 and not sets.nested:
-        rows = [rows]
+    rows = list_vectors(values, sets)
     is_missing = np.zeros(n_sets, dtype=bool)
     if isinstance(rows, list) and len(rows) == n_sets:
         is_missing = np.array([row is None for row in rows])
@@ -1000,7 +1044,7 @@ def batches_by_size(sizes: np.ndarray, max_rows: int) -> Iterator[tuple[np.ndarr
     members : ndarray of shape (b,), indices of sets
     rows : ndarray of shape (b, k), flat indices of their texts; b * k <= max_rows, or b = 1
     """
-    starts = np.cumsum(sizes) - sizes
+    starts = starts_of(sizes)
     for size in np.unique(sizes).tolist():
         same = np.flatnonzero(sizes == size)
         step = max(1, max_rows // size)
@@ -1015,8 +1059,8 @@ def mean_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Add up the values of each set's texts, along the last axis: (..., n) to (..., m)."""
-    return np.add.reduceat(values, np.cumsum(sizes) - sizes, axis=-1)
+    """Sum the values of each set's texts, along the last axis: (..., n) to (..., m)."""
+    return np.add.reduceat(values, starts_of(sizes), axis=-1)
 
 
 def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | None = None) -> list[list]:
@@ -1042,8 +1086,7 @@ def number_labels(labels: list, where: Callable[[int], str]) -> np.ndarray:
     for i, label in enumerate(labels):
         if isinstance(label, bool) or not isinstance(label, (str, *INTEGERS)):
             raise TypeError(f"{where(i)} must be a string or an integer. Got {describe(label)}.")
-    numbers = {label: i for i, label in enumerate(dict.fromkeys(labels))}
-    return np.fromiter(map(numbers.__getitem__, labels), np.int64, len(labels))
+    return find_different(labels)[1]
 
 
 def content_ranks(texts: list[str]) -> np.ndarray:
@@ -1053,186 +1096,7 @@ def content_ranks(texts: list[str]) -> np.ndarray:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_settings.py: The settings of a metric, each declared once: type, default, check, help, and its scope.
-
-_SETS_OF_TEXTS = (
-    "predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list is one set or, with `set_size`, "
-    "consecutive sets."
-)
-# The scope of a setting: it has a value for the call, each scored item, or each text, or pair, of an item.
-CALL, ITEM, TEXT, PAIR = "call", "item", "text", "pair of texts"
-
-
-class Declared(NamedTuple):
-    """The declaration of a setting, besides its name and type.
-
-    default : its value if it is not passed
-    check : function of any other value, and the name; returns the value in its canonical form, or raises a TypeError or
-        ValueError
-    given : its scope: CALL, ITEM, TEXT or PAIR
-    numbers : the range of its values, if these are numbers or arrays; None for labels or texts
-    help : "`type`: what it does", in which {item} is what the metric scores
-    """
-
-    default: Any
-    check: Callable[..., Any]
-    given: str = CALL
-    numbers: tuple[float, float] | None = None
-    help: str = ""
-
-
-def setting(
-    default: Any,
-    check: Callable[..., Any] = lambda value, name: value,
-    *,
-    help: str,
-    given: str = CALL,
-    numbers: tuple[float, float] | None = None,
-    **bounds: Any,
-) -> Any:
-    """Declare a setting, as a field; `bounds` are further arguments of the check."""
-    declared = Declared(default, partial(check, **bounds), given, numbers, help)
-    return field(default=default, metadata={"declared": declared})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Base of the settings of a metric, with those that all have; a default is not checked.
-
-    Raises a TypeError or ValueError, which names it, if a setting is invalid, or cannot be combined with another.
-    """
-
-    confidence: float | None = setting(
-        None,
-        parse_level,
-        help="`float`: level of the confidence interval of the mean over {item}s, such as 0.95, by Hall's method.",
-    )
-    confidence_by: Any = setting(
-        None,
-        given=ITEM,
-        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}, such as its prompt. Those with "
-        "equal labels are not independent.",
-    )
-    details: bool = setting(False, parse_flag, help="`bool`: also return the `details` of each {item}.")
-
-    def __post_init__(self) -> None:
-        declared = self.declared()
-        for name, value in self.passed().items():
-            object.__setattr__(self, name, declared[name].check(value, name))
-        self.check()
-
-    def check(self) -> None:
-        """Raise a ValueError for settings that cannot be combined; a metric overrides this."""
-
-    def check_found(self) -> None:
-        """Raise an error for a model or a device that cannot be found, without loading anything."""
-
-    @classmethod
-    def prepare(cls) -> None:
-        """Bring what the settings may need beside the code of the metric, once it is loaded; by default nothing."""
-
-    @property
-    def pooled_by(self) -> str | None:
-        """Name of the setting that pools all items, so that scores of batches cannot be averaged; None if unset."""
-        return None
-
-    @classmethod
-    @cache
-    def declared(cls) -> dict[str, Declared]:
-        """Return the declaration of each setting by its name; settings of the class itself come first."""
-        names: dict[str, None] = {}
-        for base in cls.__mro__:
-            names.update(dict.fromkeys(inspect.get_annotations(base)))
-        return {name: cls.__dataclass_fields__[name].metadata["declared"] for name in names}
-
-    @classmethod
-    def read(cls, given: Mapping[str, Any], metric: str) -> Self:
-        """Read the settings that a caller passed to a metric of this name.
-
-        Raises a TypeError if the metric has no such setting, and as the class does.
-        """
-        names = list(cls.declared())
-        for name in given:
-            if name not in names:
-                raise TypeError(f"{metric} has no argument {name!r}{suggest(name, names)}")
-        return cls(**given)
-
-    def passed(self) -> dict[str, Any]:
-        """Return the settings that differ from their defaults."""
-        passed = {}
-        for name, declared in self.declared().items():
-            value = getattr(self, name)
-            default = declared.default
-            # Arrays define a comparison of their own.
-            if value is not default and (type(value) is not type(default) or value != default):
-                passed[name] = value
-        return passed
-
-    def signed(self, *names: str) -> dict[str, Any]:
-        """Return the signature entries of the named settings that were passed."""
-        passed = self.passed()
-        declared = self.declared()
-        return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
-
-    def signed_interval(self) -> dict[str, Any]:
-        """Return the signature entries of the confidence interval; none without one."""
-        return {} if self.confidence is None else self.signed("confidence", "confidence_by")
-
-    def check_exclusive(self, *names: str) -> None:
-        """Raise a ValueError if more than one of the named settings differs from its default."""
-        passed = list(self.signed(*names))
-        if len(passed) > 1:
-            raise ValueError(f"{passed[0]} and {passed[1]} cannot be combined: pass one of them.")
-
-
-@dataclass(frozen=True, kw_only=True)
-class SetSettings(Settings):
-    """The settings of a metric that scores sets of texts."""
-
-    set_size: int | None = setting(
-        None,
-        parse_count,
-        help="`int`: number of texts in each set of a flat list, such as `num_return_sequences`.",
-    )
-
-
-def describe_settings(settings: type[Settings], item: str, *inputs: str, **more: str) -> str:
-    """Format the Args of the help of a metric: its inputs, by default sets of texts, and its settings.
-
-    `item` is what the metric scores: a "set", "text" or "question". `more` has, by the names of settings, what their
-    help says of this metric only.
-    """
-    entries = list(inputs or (_SETS_OF_TEXTS,))
-    for name, declared in settings.declared().items():
-        kind, _, text = declared.help.replace("{item}", item).partition(": ")
-        default = str(declared.default) if not isinstance(declared.default, str) else f'"{declared.default}"'
-        kind += "" if declared.default is None else f", default `{default}`"
-        entries.append(f"{name} ({kind}): {text} {more.pop(name, '')}".rstrip())
-    assert not more, more
-    return "\nArgs:\n" + "".join(map(wrap_entry, entries))
-
-
-def wrap_entry(entry: str) -> str:
-    """Wrap an entry of a help; all lines but the first are indented further."""
-    lines = textwrap.wrap(
-        entry, 80, initial_indent=" " * 4, subsequent_indent=" " * 8, break_long_words=False, break_on_hyphens=False
-    )
-    return "\n".join(lines) + "\n"
-
-
-def suggest(name: str, names: Sequence[str]) -> str:
-    """Return the end of a sentence about an unknown name: the most similar name, or a full stop."""
-    close = difflib.get_close_matches(name, names, n=1)
-    return f": did you mean {close[0]!r}?" if close else "."
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# core_results.py: Signatures, and means of scores with their confidence intervals.
-
-VERSION = "0.10.0"
-
-# What a metric scores: sets of texts, texts, or the answers to a question against people's.
-SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
+# core_intervals.py: Means of scores over items, with their confidence intervals.
 
 # Lower and upper bound of the score of a set; the upper one may be a function of the number of texts.
 Bounds = tuple[float, float | Callable[[float], float]]
@@ -1242,130 +1106,16 @@ UNBOUNDED = (-math.inf, math.inf)
 _LEAST_SKEWNESS = 1e-6
 
 
-class ItemResult(NamedTuple):
-    """A result of `compute` that is a list with an entry for each item.
-
-    name : in the result
-    needs : the settings that it comes with
-    is_count : whether the values are integers
-    bounds : range of the values, if their mean has a confidence interval; None if it has none
-    is_reciprocal : whether the values are 1 over what is averaged, as `ScoreSummary.of_reciprocals` does
-    """
-
-    name: str
-    needs: tuple[str, ...] = ()
-    is_count: bool = False
-    bounds: Bounds | None = None
-    is_reciprocal: bool = False
-
-
-def format_order(q: float) -> str:
-    """Format an order q of the Rényi entropy as a short exact string: 1, 0.5, inf."""
-    return repr(float(q)).removesuffix(".0")
-
-
-def format_sizes(sizes: np.ndarray) -> str:
-    """Format the sizes of sets: 4, or 2-5 if they differ."""
-    low = int(sizes.min())
-    high = int(sizes.max())
-    return str(low) if low == high else f"{low}-{high}"
-
-
-def caller_name(thing: Any) -> str:
-    """Return the `signature_name` of a user-supplied function or encoder, or else its name.
-
-    Users must report what it computes.
-    """
-    default = getattr(thing, "__qualname__", type(thing).__name__)
-    name = getattr(thing, "signature_name", default)
-    if not isinstance(name, str) or "|" in name:
-        raise ValueError(f"signature_name must be a string without '|'. Got {describe(name)}.")
-    return name
-
-
-class Signature(NamedTuple):
-    """Settings that determine a score, as in sacreBLEU: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
-
-    A setting belongs here if it can change the number, and only then: no batch size, no device.
-
-    metric : name
-    entries : value of each setting, in order; the version last, if there is one
-    """
-
-    metric: str
-    entries: dict[str, str]
-
-    @classmethod
-    def parse(cls, text: str) -> "Signature":
-        """Read a signature from its text."""
-        metric, *entries = text.split("|")
-        return cls(metric, dict(entry.partition(":")[::2] for entry in entries))
-
-    def __str__(self) -> str:
-        return "|".join([self.metric, *(f"{name}:{value}" for name, value in self.entries.items())])
-
-    def merge(self, **settings: object) -> "Signature":
-        """Replace the values of settings in their places, and put new settings before the version."""
-        merged = self.entries | {name: str(value) for name, value in settings.items()}
-        version = merged.pop("version", None)
-        if version is not None:
-            merged["version"] = version
-        return Signature(self.metric, merged)
-
-    def difference(self, other: "Signature") -> dict[str, tuple[str | None, str | None]]:
-        """Return both values of each setting, and of "metric", that differs; None where one lacks it."""
-        mine = {"metric": self.metric, **self.entries}
-        theirs = {"metric": other.metric, **other.entries}
-        names = mine | theirs
-        return {name: (mine.get(name), theirs.get(name)) for name in names if mine.get(name) != theirs.get(name)}
-
-
-def signature(metric: str, **settings: object) -> str:
-    """Return the text of a signature of these settings and this version."""
-    return str(Signature(metric, {}).merge(**settings, version=VERSION))
-
-
-def describe_results(item: str, scores: Mapping[str, str]) -> str:
-    """Format, for the help of a metric, the results that all have: intervals and the signature; and its errors.
-
-    `item` is what the metric scores: a "set", "text" or "question". `scores` has the names of the means that have an
-    interval, by the prefix of the name of the interval.
-    """
-    intervals = ", ".join(f"{prefix}confidence_interval" for prefix in scores)
-    means = ", ".join(f"`{name}`" for name in scores.values())
-    results = (
-        f"{intervals} (`list[float]`): only with `confidence`. `[low, high]` of {means}. None for fewer than two "
-        f"{item}s or labels, and if all score the same.",
-        "signature (`str`): all settings that determine the score. Scores with equal signatures are comparable, if "
-        "what is reported as `given`, or by a name, is the same.",
-    )
-    errors = "TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got."
-    return "".join(map(wrap_entry, results)) + "\nRaises:\n" + wrap_entry(errors)
-
-
-def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
-    """Read a string or an integer for each item: ndarray of shape (n_items,), equal for equal ones.
-
-    Without labels, each item is a unit. Errors call an item by the noun.
-    """
-    if labels is None:
-        return np.arange(n_items)
-    rows = as_list(labels, "confidence_by", f"a list with a label for each {noun}")
-    if len(rows) != n_items:
-        raise ValueError(f"confidence_by must have a label for each {noun}. Got {len(rows)} for {n_items}.")
-    return number_labels(rows, lambda i: f"confidence_by[{i}]")
-
-
 class Estimate(NamedTuple):
     """An estimate from independent units.
 
-    n : number of units
+    n : number of units; of a difference of means, the degrees of freedom of Welch's test + 1
     value : the estimate
     error : its standard error; NaN for fewer than two units, 0 if the units do not differ
     skewness : of the units
     """
 
-    n: int
+    n: float
     value: float
     error: float
     skewness: float
@@ -1492,6 +1242,354 @@ def mean_over_sets(scores: np.ndarray) -> float | None:
     return float(scores.mean()) if scores.size else None
 
 
+def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
+    """Read a string or an integer for each item: ndarray of shape (n_items,), equal for equal ones.
+
+    Without labels, each item is a unit. Errors call an item by the noun.
+    """
+    if labels is None:
+        return np.arange(n_items)
+    rows = as_list(labels, "confidence_by", f"a list with a label for each {noun}")
+    if len(rows) != n_items:
+        raise ValueError(f"confidence_by must have a label for each {noun}. Got {len(rows)} for {n_items}.")
+    return number_labels(rows, lambda i: f"confidence_by[{i}]")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# core_settings.py: The settings of a metric, each declared once: type, default, check, help, and its scope.
+
+_SETS_OF_TEXTS = (
+    "predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list is one set or, with `set_size`, "
+    "consecutive sets."
+)
+# The scope of a setting: it has a value for the call, each scored item, or each text, or pair, of an item.
+CALL, ITEM, TEXT, PAIR = "call", "item", "text", "pair of texts"
+# What a setting that names a model of pairs begins with.
+NLI, PAIRS = "nli:", "pairs:"
+
+
+def is_pair_model(value: Any) -> bool:
+    """Tell whether a value names a model of pairs: "nli:<model>" or "pairs:<model>"."""
+    return isinstance(value, str) and value.startswith((NLI, PAIRS)) and value not in (NLI, PAIRS)
+
+
+class Declared(NamedTuple):
+    """The declaration of a setting, besides its name and type.
+
+    default : its value if it is not passed
+    check : function of any other value, and the name; returns the value in its canonical form, or raises a TypeError or
+        ValueError
+    given : its scope: CALL, ITEM, TEXT or PAIR
+    numbers : the range of its values, if these are numbers or arrays; None for labels or texts
+    help : "`type`: what it does", in which {item} is what the metric scores
+    reader : function of the given values, the sets and the name, which returns what `take` takes; by default the items
+        of a list
+    is_optional : whether an item may have None
+    are_shares : whether the values of the texts of a set sum to 1
+    """
+
+    default: Any
+    check: Callable[..., Any]
+    given: str = CALL
+    numbers: tuple[float, float] | None = None
+    help: str = ""
+    reader: Callable[[Any, TextSets, str], Any] | None = None
+    is_optional: bool = False
+    are_shares: bool = False
+
+    def is_given(self, value: Any) -> bool:
+        """Tell whether a value is one for each item, text or pair; a model of pairs is one for the call."""
+        return self.given != CALL and value is not None and not is_pair_model(value)
+
+    def parse(self, values: Any, sets: TextSets, name: str) -> Any:
+        """Read what is given for m sets of n texts: n values, by text, or m values or matrices."""
+        if self.reader is not None:
+            return self.reader(values, sets, name)
+        if self.are_shares:
+            return parse_probabilities(values, sets, name)
+        return flatten(values, sets, name, "value") if self.given == TEXT else list(values)
+
+    def take(self, values: Any, owners: np.ndarray, rows: np.ndarray, places: np.ndarray) -> Any:
+        """Take the part of s subsets of k texts each from what `parse` returned, in the form that `compute` takes.
+
+        owners : ndarray of shape (s,), the set of each subset
+        rows, places : ndarrays of shape (s, k), the indices of its texts among all texts, and within the set
+        """
+        if self.given == ITEM:
+            return [values[i] for i in owners.tolist()]
+        if self.given == PAIR:
+            return [values[i][np.ix_(part, part)] for i, part in zip(owners.tolist(), places, strict=True)]
+        if self.are_shares:
+            return scale_shares(values[rows])
+        if isinstance(values, list):
+            return [[values[i] for i in row] for row in rows.tolist()]
+        return values[rows.ravel()]
+
+
+def scale_shares(weights: np.ndarray) -> list[list[float]]:
+    """Scale the weights of texts (s, k) to shares of their subsets, which sum to 1."""
+    shares = weights / weights.sum(axis=1, keepdims=True)
+    return shares.tolist()
+
+
+def setting(
+    default: Any,
+    check: Callable[..., Any] = lambda value, name: value,
+    *,
+    help: str,
+    given: str = CALL,
+    numbers: tuple[float, float] | None = None,
+    reader: Callable[[Any, TextSets, str], Any] | None = None,
+    is_optional: bool = False,
+    are_shares: bool = False,
+    **bounds: Any,
+) -> Any:
+    """Declare a setting, as a field; `bounds` are further arguments of the check."""
+    declared = Declared(default, partial(check, **bounds), given, numbers, help, reader, is_optional, are_shares)
+    return field(default=default, metadata={"declared": declared})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Base class of the settings of a metric, with the settings that all have; defaults are not checked.
+
+    Raises a TypeError or ValueError, which names it, if a setting is invalid, or cannot be combined with another.
+    """
+
+    confidence: float | None = setting(
+        None,
+        parse_level,
+        help="`float`: level of the confidence interval of the mean over {item}s, such as 0.95, by Hall's method.",
+    )
+    confidence_by: Any = setting(
+        None,
+        given=ITEM,
+        help="`list[str]` or `list[int]`: with `confidence`, a label for each {item}, such as its prompt. Equal labels "
+        "are not independent.",
+    )
+    details: bool = setting(False, parse_flag, help="`bool`: also return the `details` of each {item}.")
+
+    def __post_init__(self) -> None:
+        declared = self.declared()
+        for name, value in self.passed().items():
+            object.__setattr__(self, name, declared[name].check(value, name))
+        self.check()
+
+    def check(self) -> None:
+        """Raise a ValueError for settings that cannot be combined; a metric overrides this."""
+
+    def check_found(self) -> None:
+        """Raise an error for a model or a device that cannot be found, without loading anything."""
+
+    @classmethod
+    def prepare(cls) -> None:
+        """Bring data files of the settings beside the code of the metric at load; none by default."""
+
+    @property
+    def pooled_by(self) -> str | None:
+        """Name of the setting that pools all items, so that scores of batches cannot be averaged; None if unset."""
+        return None
+
+    @classmethod
+    @cache
+    def declared(cls) -> dict[str, Declared]:
+        """Return the declaration of each setting by its name; settings of the class itself come first."""
+        names: dict[str, None] = {}
+        for base in cls.__mro__:
+            names.update(dict.fromkeys(inspect.get_annotations(base)))
+        return {name: cls.__dataclass_fields__[name].metadata["declared"] for name in names}
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any], metric: str) -> Self:
+        """Read the settings that a caller passed to a metric of this name.
+
+        Raises a TypeError if the metric has no such setting, and as the class does.
+        """
+        names = list(cls.declared())
+        for name in given:
+            if name not in names:
+                raise TypeError(f"{metric} has no argument {name!r}{suggest(name, names)}")
+        return cls(**given)
+
+    def passed(self) -> dict[str, Any]:
+        """Return the settings that differ from their defaults."""
+        passed = {}
+        for name, declared in self.declared().items():
+            value = getattr(self, name)
+            default = declared.default
+            # Arrays define a comparison of their own.
+            if value is not default and (type(value) is not type(default) or value != default):
+                passed[name] = value
+        return passed
+
+    def signed(self, *names: str) -> dict[str, Any]:
+        """Return the signature entries of the named settings that were passed."""
+        passed = self.passed()
+        declared = self.declared()
+        return {name: passed[name] if declared[name].given == CALL else "given" for name in names if name in passed}
+
+    def signed_interval(self) -> dict[str, Any]:
+        """Return the signature entries of the confidence interval; empty without one."""
+        return {} if self.confidence is None else self.signed("confidence", "confidence_by")
+
+    def check_exclusive(self, *names: str) -> None:
+        """Raise a ValueError if more than one of the named settings differs from its default."""
+        passed = list(self.signed(*names))
+        if len(passed) > 1:
+            raise ValueError(f"{passed[0]} and {passed[1]} cannot be combined: pass one of them.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetSettings(Settings):
+    """The settings of a metric that scores sets of texts."""
+
+    set_size: int | None = setting(
+        None,
+        parse_count,
+        help="`int`: number of texts in each set of a flat list, such as `num_return_sequences`.",
+    )
+
+
+def describe_settings(settings: type[Settings], item: str, *inputs: str, **more: str) -> str:
+    """Format the Args of the help of a metric: its inputs, by default sets of texts, and its settings.
+
+    `item` is what the metric scores: a "set", "text" or "question". `more` has, by the names of settings, what their
+    help says of this metric only.
+    """
+    entries = list(inputs or (_SETS_OF_TEXTS,))
+    for name, declared in settings.declared().items():
+        kind, _, text = declared.help.replace("{item}", item).partition(": ")
+        default = str(declared.default) if not isinstance(declared.default, str) else f'"{declared.default}"'
+        kind += "" if declared.default is None else f", default `{default}`"
+        entries.append(f"{name} ({kind}): {text} {more.pop(name, '')}".rstrip())
+    assert not more, more
+    return "\nArgs:\n" + "".join(map(wrap_entry, entries))
+
+
+def wrap_entry(entry: str) -> str:
+    """Wrap an entry of a help; all lines but the first are indented further."""
+    lines = textwrap.wrap(
+        entry, 80, initial_indent=" " * 4, subsequent_indent=" " * 8, break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(lines) + "\n"
+
+
+def suggest(name: str, names: Sequence[str]) -> str:
+    """Return the end of a message about an unknown name: a suggestion, or a full stop."""
+    close = difflib.get_close_matches(name, names, n=1)
+    return f": did you mean {close[0]!r}?" if close else "."
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# core_results.py: What a result is made of: its names and its signature.
+
+VERSION = "0.10.0"
+
+# Items of a metric: sets of texts, texts, or the answers to a question against people's.
+SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
+
+
+class ItemResult(NamedTuple):
+    """A result of `compute` that is a list with an entry for each item.
+
+    name : in the result
+    needs : the settings that it comes with
+    is_count : whether the values are integers
+    bounds : range of the values, if their mean has a confidence interval; None if it has none
+    is_reciprocal : whether the values are 1 over what is averaged, as `ScoreSummary.of_reciprocals` does
+    """
+
+    name: str
+    needs: tuple[str, ...] = ()
+    is_count: bool = False
+    bounds: Bounds | None = None
+    is_reciprocal: bool = False
+
+
+def format_order(q: float) -> str:
+    """Format an order q of the Rényi entropy as a short exact string: 1, 0.5, inf."""
+    return repr(float(q)).removesuffix(".0")
+
+
+def format_sizes(sizes: np.ndarray) -> str:
+    """Format the sizes of sets: 4, or 2-5 if they differ."""
+    low = int(sizes.min())
+    high = int(sizes.max())
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def caller_name(thing: Any) -> str:
+    """Return the `signature_name` of a user-supplied function or encoder, or else its name.
+
+    Users must report what it computes.
+    """
+    default = getattr(thing, "__qualname__", type(thing).__name__)
+    name = getattr(thing, "signature_name", default)
+    if not isinstance(name, str) or "|" in name:
+        raise ValueError(f"signature_name must be a string without '|'. Got {describe(name)}.")
+    return name
+
+
+class Signature(NamedTuple):
+    """Settings that determine a score, as in sacreBLEU: `vendi_embed|q:1|kernel:embedding|...|version:0.9.0`.
+
+    A setting belongs here if it can change the number, and only then: no batch size, no device.
+
+    metric : name
+    entries : value of each setting, in order; the version last, if there is one
+    """
+
+    metric: str
+    entries: dict[str, str]
+
+    @classmethod
+    def parse(cls, text: str) -> "Signature":
+        """Read a signature from its text."""
+        metric, *entries = text.split("|")
+        return cls(metric, dict(entry.partition(":")[::2] for entry in entries))
+
+    def __str__(self) -> str:
+        return "|".join([self.metric, *(f"{name}:{value}" for name, value in self.entries.items())])
+
+    def merge(self, **settings: object) -> "Signature":
+        """Replace the values of settings, and insert new settings before the version."""
+        merged = self.entries | {name: str(value) for name, value in settings.items()}
+        version = merged.pop("version", None)
+        if version is not None:
+            merged["version"] = version
+        return Signature(self.metric, merged)
+
+    def difference(self, other: "Signature") -> dict[str, tuple[str | None, str | None]]:
+        """Return both values of each setting, and of "metric", that differs; None if one lacks it."""
+        mine = {"metric": self.metric, **self.entries}
+        theirs = {"metric": other.metric, **other.entries}
+        names = mine | theirs
+        return {name: (mine.get(name), theirs.get(name)) for name in names if mine.get(name) != theirs.get(name)}
+
+
+def signature(metric: str, **settings: object) -> str:
+    """Return the text of a signature of these settings and this version."""
+    return str(Signature(metric, {}).merge(**settings, version=VERSION))
+
+
+def describe_results(item: str, scores: Mapping[str, str]) -> str:
+    """Format the results that all metrics have, intervals and the signature, and the errors, for the help of a metric.
+
+    `item` is what the metric scores: a "set", "text" or "question". `scores` has the names of the means that have an
+    interval, by the prefix of the name of the interval.
+    """
+    intervals = ", ".join(f"{prefix}confidence_interval" for prefix in scores)
+    means = ", ".join(f"`{name}`" for name in scores.values())
+    results = (
+        f"{intervals} (`list[float]`): only with `confidence`. `[low, high]` of {means}. None for fewer than two "
+        f"{item}s or labels, and if all score the same.",
+        "signature (`str`): all settings that determine the score. Scores with equal signatures are comparable, if "
+        "what is reported as `given`, or by a name, is the same.",
+    )
+    errors = "TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got."
+    return "".join(map(wrap_entry, results)) + "\nRaises:\n" + wrap_entry(errors)
+
+
 def rows_of(columns: Mapping[str, Sequence[Any]], has_row: np.ndarray | None = None) -> list[Any]:
     """Turn columns of equal length into rows: dicts from the names of the columns to a value of each.
 
@@ -1521,7 +1619,7 @@ def result_numbers(result: Mapping[str, Any]) -> Iterable[tuple[str, float | int
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_warnings.py: Warnings that point to the line of the user.
+# core_warnings.py: Warnings that point to the user's line.
 
 # Packages whose frames are not the user's: this one, also in the cache of `evaluate`; those that call a metric for the
 # user; and the library's, between two functions of this package.
@@ -1540,7 +1638,7 @@ _NOT_OF_THE_USER = frozenset(
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of the user: the first one on the stack that is not of this package or of one that calls it.
+    """Warn at the user's line: the first frame outside of this package and of packages that call it.
 
     Without such a line, as in a thread, it is the outermost one.
     """
@@ -1559,12 +1657,12 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def _package(frame: FrameType) -> str:
-    """Return the name of the top-level package of a frame, or that of its module."""
+    """Return the top-level package of a frame, or its module."""
     return str(frame.f_globals.get("__name__")).partition(".")[0]
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_windows.py: Texts to what a model reads at a time: windows of long texts, and batches of sequences.
+# core_windows.py: Windows of long texts, and batches of sequences.
 
 # Tokens in a batch: enough to keep a processor busy, few enough to stay in its cache.
 _TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
@@ -1574,7 +1672,7 @@ _WORD_ENDS = re.compile(r"\S(?=\s)")
 
 
 class Windows(NamedTuple):
-    """The parts in which a model reads n texts: a text that fits is one part.
+    """Windows of n texts: a text that fits is one window.
 
     parts : list of p strings, text after text
     lengths : ndarray of shape (p,), tokens of each part without special ones
@@ -1587,14 +1685,14 @@ class Windows(NamedTuple):
 
     def average(self, rows: np.ndarray) -> np.ndarray:
         """Average the rows (p, d) of the parts of each text, weighted by tokens: (n, d)."""
-        starts = np.cumsum(self.counts) - self.counts
+        starts = starts_of(self.counts)
         tokens = np.maximum(self.lengths, 1)
         shares = tokens / np.repeat(np.add.reduceat(tokens, starts), self.counts)
         return np.add.reduceat(rows * shares[:, None].astype(rows.dtype), starts, axis=0)
 
 
 def split_windows(tokenizer: Any, texts: list[str], room: float) -> Windows:
-    """Split the texts of more tokens than `room`, without special ones, at ends of sentences.
+    """Split texts of more than `room` tokens, without special ones, at ends of sentences.
 
     A window holds as many sentences as fit. A sentence that does not fit is split between words, a word between tokens.
     """
@@ -1680,11 +1778,25 @@ def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = Non
 # ----------------------------------------------------------------------------------------------------------------------
 # core_encoder.py: Sentence embeddings of texts, by the default model, sentence-transformers or a user's encoder; without contexts.
 
-# What is not of the Latin script, nor a mark or symbol of its texts: the default model reads English.
+# Characters that the default model cannot read: not Latin letters, nor marks or symbols of Latin texts.
 _OTHER_SCRIPT = re.compile(r"[^\0-\u024f\u1e00-\u22ff]")
 
-# Numbers of a block that stays in the cache of a processor: 1 MB of float64.
-_CACHED_NUMBERS = 131_072
+# Numbers of a block that stays in the cache of a processor: 0.5 MB of float64.
+_CACHED_NUMBERS = 65_536
+
+
+def in_type_of(given: Any, values: np.ndarray) -> Any:
+    """Return values in the floating-point type that was given, which sets the tolerance for rounding."""
+    kind = float_type(given)
+    if kind != "bfloat16":
+        return values.astype(kind, copy=False)
+    import torch  # numpy has no such type
+
+    return torch.from_numpy(values).bfloat16()
+
+
+def _read_embeddings(values: Any, sets: TextSets, name: str) -> Any:
+    return in_type_of(values, parse_embeddings(values, sets, name))
 
 
 class UnknownWordsWarning(UserWarning):
@@ -1713,8 +1825,7 @@ class EncoderSettings(Settings):
     cache_dir: Any = setting(
         None,
         cache_folder,
-        help="`str` or path: folder of a cache of embeddings, which processes can share. It is not the `cache_dir` of "
-        "`evaluate.load`.",
+        help="`str` or path: folder of a cache of embeddings that processes can share; not that of `evaluate.load`.",
     )
     progress: bool = setting(False, parse_flag, help="`bool`: show a progress bar.")
     long_texts: str = setting(
@@ -1722,8 +1833,8 @@ class EncoderSettings(Settings):
         parse_choice,
         choices=("windows", "cut"),
         help='`"windows"` or `"cut"`: treatment of a text longer than the model reads (256 tokens for the default). '
-        '`"windows"`: the mean, weighted by tokens, of the embeddings of consecutive windows, which end where a '
-        'sentence does. `"cut"`: the rest is cut off, with a warning.',
+        '`"windows"`: the mean of the embeddings of consecutive windows, weighted by tokens. `"cut"`: the rest is cut '
+        "off, with a warning.",
     )
 
     @property
@@ -1738,8 +1849,15 @@ class EncoderSettings(Settings):
 
     @property
     def is_english(self) -> bool:
-        """Whether the encoder is known to read English only: the default model, also with adapters."""
+        """True for the default model, with or without adapters, which reads English only."""
         return self.is_default or is_content(self.model)
+
+    def signed_encoder(self, files: Any = None) -> dict[str, str]:
+        """Return the entries of a signature for the encoder, which is not loaded; its files are found if not given."""
+        if self.is_given:
+            return {"model": f"given({caller_name(self.model)})"}
+        windows = {"long_texts": "windows"} if self.long_texts == "windows" else {}
+        return {"model": (files or find_encoder(self.model)).identity, **windows}
 
     def check_found(self) -> None:
         """Raise an error if the device, or the model if it is not the default, cannot be found; nothing is loaded."""
@@ -1768,12 +1886,15 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
         None,
         given=TEXT,
         numbers=UNBOUNDED,
+        reader=_read_embeddings,
         help="array of shape (n, d), or a list of (k, d) for each set: embeddings of all texts, set after set. No "
         "encoder runs. Their norms do not matter.",
     )
     contexts: Any = setting(
         None,
         given=ITEM,
+        reader=parse_contexts,
+        is_optional=True,
         help="`list[str]` or `str`: the prompt or question that the texts of each set answer, or None. Each text loses "
         "the component of its embedding along that of its context. A blank context is none. A text that equals "
         "its context is unlike all others. A model that reads pairs of texts reads the context before both.",
@@ -1782,6 +1903,8 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
         None,
         given=ITEM,
         numbers=UNBOUNDED,
+        reader=list_vectors,
+        is_optional=True,
         help="array of shape (m, d), or a list with a (d,) vector or None for each set: with `embeddings`, those of "
         "the contexts.",
     )
@@ -1814,22 +1937,21 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
     Raises a TypeError or ValueError if the model is not found or no sentence encoder, if an embedding is invalid, or if
     the cache cannot be used.
     """
-    different = list(dict.fromkeys(texts))
+    different, places = find_different(texts)
     if settings.is_given:
-        signed = {"model": f"given({caller_name(settings.model)})"}
+        signed = settings.signed_encoder()
         rows = settings.model.encode(different)
     else:
         rows, signed = _encode_different(different, settings)
     name = f"the embeddings by model {signed['model']}:"
     precision = float_type(rows)
     rows = parse_matrix(rows, len(different), name)
-    place = {text: i for i, text in enumerate(different)}
     flat = TextSets(texts, np.array([len(texts)]), nested=False)
-    return Encoded(parse_embeddings(rows[[place[text] for text in texts]], flat, name), signed, precision)
+    return Encoded(parse_embeddings(rows[places], flat, name), signed, precision)
 
 
 def embed_sets(sets: TextSets, settings: EmbeddedSetSettings) -> Encoded:
-    """Encode the texts of sets, or check the embeddings that the user gives; contexts are projected out of them."""
+    """Encode the texts of sets, or check given embeddings, and project out the contexts."""
     contexts = None
     if settings.embeddings is not None:
         encoded = Encoded(
@@ -1865,27 +1987,27 @@ def project(rows: np.ndarray, contexts: np.ndarray, sizes: np.ndarray, error: fl
     """
     n, d = rows.shape
     projected = np.empty_like(rows)
-    directions = unit_vectors(contexts)
-    set_of = np.repeat(np.arange(len(sizes)), sizes)
+    set_of = owners_of(sizes)
     n_block = max(1, _CACHED_NUMBERS // d)
     buffers = np.empty((3, n_block, d))
     for start in range(0, n, n_block):
         part = slice(start, start + n_block)
         owners = set_of[part]
+        first = owners[0]
+        directions = unit_vectors(contexts[first : owners[-1] + 1])
+        given = rows[part].astype(np.float64, copy=False)
         vectors, rest, products = buffers[:, : len(owners)]
-        vectors[:] = rows[part]
-        vectors /= _row_lengths(vectors, products)
-        np.take(directions, owners, axis=0, out=rest, mode="clip")
+        np.divide(given, _row_lengths(given, products), out=vectors)
+        np.take(directions, owners - first, axis=0, out=rest, mode="clip")
         np.multiply(vectors, rest, out=products)
         rest *= products.sum(axis=1, keepdims=True)
         np.subtract(vectors, rest, out=rest)
         lengths = _row_lengths(rest, products)
         is_context = lengths <= error
-        lengths[is_context] = 1
-        rest /= lengths
         if is_context.any():
+            lengths[is_context] = 1
             np.copyto(rest, vectors, where=is_context)
-        projected[part] = rest
+        np.divide(rest, lengths, out=projected[part])
     return projected
 
 
@@ -1921,10 +2043,9 @@ def is_other_script(text: str) -> bool:
 
 def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:
     """Encode different texts, (n, d), float32; the model is loaded only if the cache lacks one."""
-    windows = {"long_texts": "windows"} if settings.long_texts == "windows" else {}
     # Found once: a model whose files change meanwhile must not be stored under the name of the old one.
     files = find_encoder(settings.model)
-    signed = {"model": files.identity, **windows}
+    signed = settings.signed_encoder(files)
     cache = None if settings.cache_dir is None else Cache(settings.cache_dir, "|".join(signed.values()))
     rows = {} if cache is None else cache.get(texts)
     missing = [text for text in texts if text not in rows]
@@ -1975,7 +2096,7 @@ def _embed_batch(model: Any, texts: list[str]) -> np.ndarray:
 
 
 def _reader(model: Any) -> tuple[Any, float]:
-    """Return the tokenizer of a model, and how many tokens of a text, without special ones, it reads."""
+    """Return the tokenizer of a model, and the most tokens of a text that it reads, without special ones."""
     tokenizer: Any = getattr(model, "tokenizer", None)
     is_limited = model.max_seq_length and hasattr(tokenizer, "num_special_tokens_to_add")
     return tokenizer, model.max_seq_length - tokenizer.num_special_tokens_to_add(False) if is_limited else math.inf
@@ -2056,16 +2177,29 @@ class TextMetric:
     maxima: tuple[str, ...] = ()
     # Set by evaluate.EvaluationModule.
     name: str
+    config_name: str
+    data_dir: str
+    _data_dir_root: str
     writer: Any
+    inputs_description: str
     num_process: int
     _feature_names: Callable[[], list[str]]
     selected_feature_format: datasets.Features | None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # evaluate makes a copy of the method for each instance.
-        of_metric: Any = self.compute.__func__  # type: ignore[attr-defined]
-        of_metric.__signature__ = self._signature()
+        # evaluate makes a copy of each method for each instance, and appends the help of the metric to its docstring.
+        methods: tuple[Any, ...] = (self.compute, self.add, self.add_batch)
+        for method in methods:
+            shared = inspect.getdoc(getattr(TextMetric, method.__name__))
+            method.__func__.__doc__ = f"{shared}\n{self.inputs_description}"
+        methods[0].__func__.__signature__ = self._signature()
+
+    def _build_data_dir(self) -> str:
+        """Return the folder of what is added, which is needed for that only: a call is scored in memory."""
+        with suppress(OSError):
+            return super()._build_data_dir()  # type: ignore[misc]
+        return os.path.join(self._data_dir_root, self.name, self.config_name)
 
     def _describe(
         self, description: str, citation: str, arguments: str, urls: list[str], stored: dict[str, Any] | None = None
@@ -2082,7 +2216,7 @@ class TextMetric:
         )
 
     def _download_and_prepare(self, dl_manager: Any) -> None:
-        """Bring data files beside the code, of which `evaluate` makes a copy: it calls this at load."""
+        """Bring data files beside the copy of the code that `evaluate` makes; it calls this at load."""
         self.settings.prepare()
 
     def _signature(self) -> inspect.Signature:
@@ -2097,11 +2231,7 @@ class TextMetric:
         return shared.replace(parameters=[*inputs, *settings])
 
     def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
-        """Score `predictions` together with everything added before.
-
-        Args:
-            predictions: the texts, or sets of texts, to score; None to score only what was added. references: what to
-            compare them with, in a metric that does; otherwise unused. **kwargs: the settings below.
+        """Score `predictions`, if any, together with everything added before.
 
         Returns the result, or None on any process but the first.
         """
@@ -2118,14 +2248,18 @@ class TextMetric:
             return super().compute(predictions=predictions, references=references, **kwargs)  # type: ignore[misc]
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
-        """Keep a batch of texts, or of sets of texts, for a later `compute`.
+        """Keep a batch for a later `compute`, whose help follows.
 
         Args:
-            predictions: a list of texts, or a list of sets of texts; the same form in all batches. references: what to
-            compare them with, in a metric that does; otherwise unused.
-
+            predictions: as for `compute`, in the same form in all batches.
+            references: as for `compute`, in a metric that has them; otherwise unused.
         """
-        super().add_batch(**self._canonical(predictions, references), **kwargs)  # type: ignore[misc]
+        batch = self._canonical(predictions, references)
+        try:
+            super().add_batch(**batch, **kwargs)  # type: ignore[misc]
+        except OSError as error:
+            problem = f"batches cannot be stored in {self.data_dir} ({error.strerror or error})"
+            raise ValueError(f"{problem}: set HF_HOME to another folder, or pass all texts to compute.") from error
 
     def _canonical(self, predictions: Any, references: Any) -> dict[str, Any]:
         """Check a batch and convert it to what `evaluate` stores: here, texts or sets of texts.
@@ -2142,12 +2276,11 @@ class TextMetric:
         return {"predictions": [list(members) for members in predictions] if sets.nested else sets.texts}
 
     def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
-        """Keep one text, or one set of texts, for a later `compute`.
+        """Keep one text, set of texts or question for a later `compute`, whose help follows.
 
         Args:
-            prediction: a text, or a set of texts; the same form in all calls. reference: what to compare it with, in a
-            metric that does; otherwise unused.
-
+            prediction: an entry of the predictions of `compute`, in the same form in all calls.
+            reference: an entry of its references, in a metric that has them; otherwise unused.
         """
         # CombinedEvaluations.add of evaluate 0.4.6 passes the single prediction under the plural name.
         prediction = kwargs.pop("predictions", prediction)
@@ -2157,6 +2290,12 @@ class TextMetric:
     def bounds_under(self, settings: Settings) -> Bounds:
         """Return the range of the score under some settings, which a metric may override."""
         return self.bounds
+
+    def results_under(self, settings: Settings) -> list[ItemResult]:
+        """List the results that have an entry for each item under some settings; `scores` comes first."""
+        passed = settings.passed().keys()
+        results = [result for result in self.item_results if passed >= set(result.needs)]
+        return [ItemResult("scores", bounds=self.bounds_under(settings)), *results]
 
     def n_items(self, result: Mapping[str, Any], name: str) -> int:
         """Count the items with a score, over which a mean in a result was taken."""
@@ -2179,12 +2318,18 @@ class SetMetric(TextMetric):
         units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
         summary = ScoreSummary(units, settings.confidence, self.bounds_under(settings), sets.sizes)
         result, signed = self._score(sets, settings, summary)
-        signed |= {"set_size": format_sizes(sets.sizes), **settings.signed_interval()}
-        return result | {"signature": signature(self.name, **signed)}
+        return self._signed(result, signed, sets.sizes, settings)
+
+    def _signed(
+        self, result: dict[str, Any], signed: Mapping[str, Any], sizes: np.ndarray, settings: SetSettings
+    ) -> dict[str, Any]:
+        """Add the signature to a result for sets of these sizes; `signed` are the entries of the metric."""
+        text = signature(self.name, **signed, set_size=format_sizes(sizes), **settings.signed_interval())
+        return result | {"signature": text}
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_vectors.py: Word vectors of the user's, read once in a process, with a name for the signature.
+# core_vectors.py: User-supplied word vectors, read once in a process, with a name for the signature.
 
 # Larger numbers have no square in float64.
 _LARGEST_ENTRY = 1e100
@@ -2226,7 +2371,7 @@ class WordVectors:
 
 
 def load_vectors(vectors: Any) -> WordVectors:
-    """Load word vectors, or return those that this process has loaded.
+    """Load word vectors, once in a process.
 
     They are the path of a fastText (.bin) or word2vec (.bin, .vec, .txt, also .gz) file, or of a file that gensim saved
     (.kv, .model); or a mapping from words to vectors, such as gensim's KeyedVectors. Raises a TypeError or ValueError

@@ -174,7 +174,7 @@ class Probeval(TextMetric, evaluate.Metric):
             result["confidence_interval"] = estimate.interval(settings.confidence, self.bounds_under(settings))
         if settings.details:
             result["details"] = scored
-        # Samples drawn down to one size can be compared, whatever they are drawn from.
+        # Samples rarefied to one size can be compared, from any numbers of answers.
         sizes = {} if settings.rarefy else {"n_answers": format_sizes(np.rint(result["n_answers"]))}
         intervals = settings.signed_interval()
         result["signature"] = signature("probeval", **pipeline.signed_pipeline(), **signed, **sizes, **intervals)

@@ -61,7 +61,7 @@ def gmeans(embeddings: np.ndarray, times: np.ndarray, seed: int) -> np.ndarray:
 
 
 def _split(embeddings: np.ndarray, times: np.ndarray, seed: int, is_better: Callable[..., bool]) -> np.ndarray:
-    """Split clusters while it is better; after each round, all points move to the nearest center."""
+    """Split clusters while a criterion improves; after each round, points move to the nearest center."""
     labels = np.zeros(len(embeddings), dtype=np.int64)
     centers = np.average(embeddings, axis=0, weights=times)[None]
     while True:

@@ -166,7 +166,7 @@ def _parse_answers(answers: list, side: str, where: str) -> list[dict]:
 
 
 def _is_share(answers: list, parsed: list[dict]) -> bool:
-    """Tell whether counts are the shares 1.0 and 0.0, as all of one answer are: not one answer, as 1 and 0 are."""
+    """Tell whether counts are the floats 1.0 and 0.0, which are shares; the integers 1 and 0 are counts."""
     counts = sorted(answer["count"] for answer in parsed)
     if len(counts) < 2 or counts[-1] != 1 or any(counts[:-1]):
         return False

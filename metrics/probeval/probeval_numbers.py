@@ -25,10 +25,10 @@ _MAGNITUDES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion"
 _MULTIPLES = {"hundred": 100, "dozen": 12, **_MAGNITUDES}
 _CENTURIES = (19, 20)  # of years: "nineteen ninety", "twenty twelve"
 _TIMES = {"once": 1, "twice": 2, "thrice": 3}
-# What "once" precedes where it is a number.
+# Words after "once" where it is a number.
 _PER = frozenset(["a", "an", "per", "every", "each", "daily", "weekly", "monthly", "yearly"])
 _PAST = {("half", "past"): Fraction(1, 2), ("quarter", "past"): Fraction(1, 4), ("quarter", "to"): Fraction(-1, 4)}
-# What precedes "second" as a unit of time.
+# Words before "second" as a unit of time.
 _BEFORE_SECOND = frozenset(["a", "per", "every", "each", "split"])
 _ARTICLES = ("a", "an")
 _LEAST_YEAR, _LEAST_TENS, _NOON = 10, 20, 12
@@ -76,7 +76,7 @@ rupees 1: ₹ rupee rupees
 _TIME = ("time", "calendar")
 _ABBREVIATIONS = "sec secs min mins hr hrs h wk wks yr yrs"
 _SHORT = frozenset(_ABBREVIATIONS.split())
-# What precedes a unit in the singular that tells how often or how long.
+# Words before a unit in the singular, as in "once a day".
 _BARE = frozenset(["a", "an", "all", "each", "every", "few", "last", "next", "per", "several", "this", "whole"])
 _EVERY = {"hourly": "hour", "daily": "day", "weekly": "week", "monthly": "month", "yearly": "year", "annually": "year"}
 DAY_PARTS = ("am", "pm")
@@ -163,7 +163,7 @@ class Part(NamedTuple):
 
 
 def letters_for_marks(text: str) -> str:
-    """Return a text of the same length with a letter for each combining mark, which regular expressions do not know."""
+    """Replace each combining mark by a letter, for regular expressions; the length does not change."""
     if text.isascii():
         return text
     return "".join("a" if unicodedata.category(char).startswith("M") else char for char in text)
@@ -222,7 +222,7 @@ def _sign_after(parts: list[Part], shape: str, start: int, last: int) -> str:
 
 
 def _symbol(said: str, parts: list[Part], rest: str) -> str:
-    """Return what stands for a symbol: a word, itself, or nothing for punctuation, but for that between digits."""
+    """Return the token of a symbol: a word, itself, or "" for punctuation that is not between digits."""
     if said in _WORDS_FOR:
         return _WORDS_FOR[said]
     follows_number = False
@@ -276,7 +276,7 @@ class Quantity(NamedTuple):
         return self.value * self.unit.size != other.value * other.unit.size
 
     def form(self) -> str:
-        """Return the one form of all equal quantities."""
+        """Return the canonical form of a quantity."""
         dimension, size = self.unit or ("", 1)
         return f"{self.bound}{self.value * size}{'th' if self.is_ordinal else ''}{dimension}"
 
@@ -324,7 +324,7 @@ def _kind(parts: list[Part], place: int) -> str:
 
 
 def _phrase(parts: list[Part], place: int, phrases: Sequence[tuple[tuple[str, ...], str]]) -> tuple[str, int]:
-    """Find the longest of some phrases at a place: what it stands for, and its end."""
+    """Find the longest known phrase at a place; returns its value and its end."""
     for phrase, sign in phrases:
         if all(_text(parts, place + i) == word for i, word in enumerate(phrase)):
             return sign, place + len(phrase)

@@ -11,7 +11,7 @@ from .probeval_wordnet import STOP_WORDS
 from .probeval_words import words
 
 PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non")
-_SHORTEST = 3  # of a word behind a prefix: "it" is not the opposite of "unit"
+_SHORTEST = 3  # of a word after a prefix: "it" is not the opposite of "unit"
 _NEGATIONS = frozenset(["no", "not", "nor", "never", "neither", "non", "cannot", "without", "nope", "nah"])
 # Words that distinguish no phrase from its opposite: affirmations, degrees, and function words but these.
 _CONTENT = "up down in out on off over under above below before after for against more most few all some"
@@ -55,7 +55,7 @@ def meaning(text: str) -> Meaning:
 
 @lru_cache(maxsize=100_000)
 def _opposites(word: str) -> frozenset[str]:
-    """List what would be the opposites of a word: by a prefix, by antonyms, or by antonyms of a part of it."""
+    """List possible opposites of a word: by a prefix, by antonyms, or by antonyms of a part of it."""
     opposites = {f"{prefix}{word}" for prefix in PREFIXES if len(word) >= _SHORTEST} - _NOT_NEGATED
     if word not in _NOT_NEGATED:
         opposites |= {word.removeprefix(p) for p in PREFIXES if word.startswith(p) and len(word) >= len(p) + _SHORTEST}

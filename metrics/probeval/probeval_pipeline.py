@@ -44,7 +44,7 @@ class Clusters(NamedTuple):
 
 
 def load_resources(answers: Iterable[str], settings: ProbevalSettings) -> tuple[Resources, dict[str, str]]:
-    """Load what resolved settings compare these answers with; returns the entries of a signature, too.
+    """Load the models by which resolved settings compare these answers; returns the entries of a signature, too.
 
     Raises a TypeError, ValueError or ImportError if the model, the vectors or WordNet cannot be loaded.
     """
@@ -163,7 +163,7 @@ def pair_scores(
 
 
 def never_pairs(texts: list[str], gold: list[str]) -> np.ndarray:
-    """Find which of n texts and g gold texts never match, whatever their similarity: bool array of shape (n, g).
+    """Find which of n texts and g gold texts never match at any similarity: bool array of shape (n, g).
 
     They are opposites, or differ in what tells answers apart for certain, and are not equal.
     """
@@ -220,7 +220,7 @@ def warn_of_closed_options(questions: Sequence[Question], settings: ProbevalSett
 
 
 def check_counts(question: Question, settings: ProbevalSettings) -> None:
-    """Raise a ValueError that names the question if its answers cannot be smoothed, drawn, or left out one by one."""
+    """Raise a ValueError that names the question if its answers cannot be smoothed, drawn or jackknifed."""
     sides = (("predictions", "rarefy", question.counts), ("references", "rarefy_people", question.people))
     for side, option, counts in sides:
         size = getattr(settings, option)

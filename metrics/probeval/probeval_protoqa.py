@@ -16,7 +16,7 @@ def ranked_scores(matches: np.ndarray, counts: np.ndarray) -> dict[str, float]:
     """Score ranked answers against clusters by ProtoQA's rules.
 
     Each answer wins at most one cluster, and each cluster is won once, by the best assignment. The gain is
-    divided by that of the best answers, which are the clusters in order of size.
+    divided by the score of the best answers: the clusters in order of size.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ def labels_from_cfc(predictions: Any) -> dict[str, dict[str, str]]:
 
 
 def _by_question(predictions: Any) -> Iterator[tuple[str, str, Any]]:
-    """Yield what errors call a question of released predictions, its id, and its answers."""
+    """Yield the name of a question for errors, its id and its answers, from released predictions."""
     for where, record in _read(predictions, "predictions"):
         if not isinstance(record, Mapping):
             raise TypeError(f"{where} must be a JSON object. Got {describe(record)}.")
@@ -156,7 +156,7 @@ def _unclustered(clusters: Iterable[Mapping], raw: Mapping[str, int]) -> dict[st
 
 
 def _cluster_counts(cluster: Mapping, raw: Mapping) -> dict[str, Any]:
-    """Count the answers of a cluster: as in `raw`, or an even share of what is left of the cluster's count."""
+    """Count the answers of a cluster: as in `raw`, or an even share of the rest of the cluster's count."""
     if isinstance(cluster["answers"], str):
         raise TypeError("the answers of a cluster must be a list")
     counts = {text: raw[text] for text in cluster["answers"] if text in raw}
@@ -169,7 +169,7 @@ def _cluster_counts(cluster: Mapping, raw: Mapping) -> dict[str, Any]:
 
 
 def _read(source: Any, name: str) -> list[tuple[str, Any]]:
-    """List the objects of a JSON file, a JSON Lines file or a list, each with what errors call it."""
+    """List the objects of a JSON file, a JSON Lines file or a list, each with its name for errors."""
     if isinstance(source, (str, os.PathLike)):
         name = f"{name} {os.fspath(source)}"
         source = _parse(Path(source))

@@ -11,8 +11,8 @@ from .probeval_sampling import DRAWS
 
 CLUSTERINGS = ("auto", "human", "soft", "hac", "xmeans", "gmeans", "none")
 MATCHERS = ("cosine", "exact", "wordnet", "gp", "human", "soft", "auto")
-# The lowest score of a match: for soft a probability, at which half of an answer matches; for cosine chosen for MiniLM;
-# for gp the original's.
+# The lowest score of a match: for soft the probability at which half of an answer matches; for cosine chosen for
+# MiniLM; for gp the original's.
 THRESHOLDS = {"soft": 0.475, "cosine": 0.55, "wordnet": 0.5, "gp": 0.2}
 # Matchers by which an answer either belongs to a cluster or does not: they have no threshold.
 CERTAIN = ("exact", "human")
@@ -122,7 +122,7 @@ class ProbevalSettings(EncoderSettings):
     )
 
     def check(self) -> None:
-        """Raise a ValueError for settings that cannot be combined, whatever the answers are."""
+        """Raise a ValueError for settings that cannot be combined with any answers."""
         if self.clustering == "soft" and self.matcher not in ("auto", "soft"):
             raise ValueError(f"matcher must be 'soft' with clustering='soft'. Got {self.matcher!r}.")
         if self.matcher == "human" and self.clustering not in ("auto", "human"):
@@ -140,7 +140,7 @@ class ProbevalSettings(EncoderSettings):
         return self.clustering in ("soft", "hac", "xmeans", "gmeans") or self.matcher in ("soft", "cosine", "gp")
 
     def signed_pipeline(self) -> dict[str, object]:
-        """Return the entries of a signature for all that decides the score of a question, but for the encoder."""
+        """Return the signature entries of all settings of a question's score, without the encoder."""
         signed: dict[str, object] = {"clustering": self.clustering}
         if self.clustering == "hac":
             signed |= {"linkage": self.linkage, "distance": self.distance}

@@ -107,7 +107,7 @@ def _cosines(texts: np.ndarray, gold: np.ndarray) -> list[np.ndarray]:
 
 
 def _neighbours(cosine: np.ndarray) -> np.ndarray:
-    """Average the largest cosines of each row, without the very largest, which may be that with itself."""
+    """Average the largest cosines of each row, except the maximum, which may be the cosine with itself."""
     ordered = -np.sort(-cosine, axis=1)
     return (ordered[:, 1 : 1 + _NEIGHBOURS] if cosine.shape[1] > 1 else ordered).mean(axis=1)
 

@@ -21,7 +21,7 @@ from .probeval_wordnet import STOP_WORDS
 _QUOTES = {"'": "`´‘’‚‛′ʼʹ‹›", '"': "“”„‟″〝〞〟«»「」『』"}
 _FORMS = {char: quote for quote, chars in _QUOTES.items() for char in chars}
 _FORMS |= {"−": "-", "⁄": "/", "∕": "/", "№": "number "}
-# What NFKC would join to the digits before it: a fraction, and a power.
+# Characters that NFKC would join to the digits before: fractions and powers.
 _FRACTION = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞↉])")
 _POWER = re.compile(r"(?<=[^\W²³¹⁰⁴-⁹])(?=[⁺⁻]?[²³¹⁰⁴-⁹])")
 # Invisible characters that are none of Unicode's category Cf, and the frame around a digit of a keycap.
@@ -118,7 +118,7 @@ def words(text: str) -> Words:
 
 
 class Details(NamedTuple):
-    """The details that distinguish an answer from others that an encoder takes for the same.
+    """Details that distinguish answers which an encoder confuses.
 
     quantities : its numbers, in order
     units : its units of time
@@ -162,7 +162,7 @@ class Details(NamedTuple):
 
 
 def _read_details(text: str) -> tuple[str, Details | None]:
-    """Return what a folded answer says without spaces and punctuation, and its numbers, signs and symbols."""
+    """Return a folded answer without spaces and punctuation, and its numbers, signs and symbols."""
     numbers = read_numbers(read_parts(text))
     squeezed = []
     signs: dict[str, str] = {}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .core import NgramTable, sum_by_set
+from .core import NgramTable, owners_of, starts_of, sum_by_set
 
 # Constants that nlg-eval's BLEU adds to the counts to avoid zero precisions and divisions by zero.
 _NLG_EVAL_TINY = 1e-15
@@ -49,7 +49,7 @@ def leave_one_out_matches(table: NgramTable) -> np.ndarray:
     if not len(counts):
         return np.zeros(n_texts)
     rows_in_group = rows_in_group[rows_in_group > 1]
-    groups = np.cumsum(rows_in_group) - rows_in_group
+    groups = starts_of(rows_in_group)
     largest = counts == np.repeat(np.maximum.reduceat(counts, groups), rows_in_group)
     second = np.maximum.reduceat(np.where(largest, 0, counts), groups)
     alone = np.add.reduceat(largest, groups, dtype=np.int64) == 1
@@ -62,7 +62,7 @@ def closest_other_lengths(lengths: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
     All sizes are >= 2.
     """
-    set_of = np.repeat(np.arange(len(sizes)), sizes)
+    set_of = owners_of(sizes)
     order = np.lexsort((lengths, set_of))
     ordered = lengths[order]
     far = np.iinfo(np.int64).max // 2
@@ -138,4 +138,4 @@ def entropy(table: NgramTable, sizes: np.ndarray) -> np.ndarray:
 
 
 def _set_of_groups(table: NgramTable, sizes: np.ndarray) -> np.ndarray:
-    return np.repeat(np.arange(len(sizes)), sizes)[table.texts[table.set_groups]]
+    return owners_of(sizes)[table.texts[table.set_groups]]

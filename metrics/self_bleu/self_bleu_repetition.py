@@ -51,7 +51,7 @@ def rouge_sums(texts: Sequence[str], sizes: np.ndarray) -> tuple[np.ndarray, np.
     """Add up the ROUGE-L of the pairs of texts of each set: F1 of their longest common subsequence of words.
 
     Its mean over pairs is the homogenization of a set (Padmakumar and He 2024). F1 is the same whichever text is the
-    reference. Words and scores are those of the package `rouge-score`; raises an ImportError if it is not installed.
+    reference, by the package `rouge-score`. Raises an ImportError if it is not installed.
     Maps n texts, set after set, and sizes (m,), at least 2, to the sums, (m,), and the numbers of pairs, (m,).
     """
     try:
@@ -69,7 +69,7 @@ def rouge_sums(texts: Sequence[str], sizes: np.ndarray) -> tuple[np.ndarray, np.
     # Each text is split once.
     scorer = rouge_scorer.RougeScorer([_ROUGE], tokenizer=SimpleNamespace(tokenize=words.__getitem__))
     sums = []
-    for end, size in zip(np.cumsum(sizes).tolist(), sizes.tolist(), strict=True):
-        pairs = itertools.combinations(texts[end - size : end], 2)
+    for members in split_list(list(texts), sizes):
+        pairs = itertools.combinations(members, 2)
         sums.append(sum(scorer.score(*pair)[_ROUGE].fmeasure for pair in pairs))
     return np.array(sums, dtype=np.float64), sizes * (sizes - 1) // 2

@@ -117,7 +117,7 @@ def _warn_of_short_sets(part: _Counted, order: int) -> None:
 
 
 def _spread(column: np.ndarray, compared: np.ndarray) -> np.ndarray:
-    """Give the values of k sets to their places among m; the others have NaN."""
+    """Scatter the values of k sets to their places among m sets; NaN elsewhere."""
     spread = np.full(len(compared), np.nan)
     spread[compared] = column
     return spread
@@ -137,7 +137,7 @@ def _comparisons(by_order: np.ndarray, counted: _Counted, settings: SelfBleuSett
 
 
 def _contents(counted: _Counted, settings: SelfBleuSettings) -> dict[str, np.ndarray]:
-    """Name the numbers of all n-grams of each set, and of its texts together: those that one text has, too."""
+    """Name the numbers that count all n-grams of each set."""
     tables = counted.tables
     sizes = counted.sizes
     columns = {f"distinct_{i}": distinct(table, sizes) for i, table in enumerate(tables, 1)}
@@ -152,7 +152,7 @@ def _contents(counted: _Counted, settings: SelfBleuSettings) -> dict[str, np.nda
 
 
 def adjusted_distinct(n_distinct: np.ndarray, n_tokens: np.ndarray, vocabulary_size: int) -> np.ndarray:
-    """Divide numbers of distinct tokens by those expected of as many tokens drawn at random: EAD.
+    """Divide numbers of distinct tokens by their expectation for as many random tokens: EAD.
 
     Equation 4 of Liu et al. (2022), Rethinking and Refining the Distinct Metric: of C tokens drawn uniformly from a
     vocabulary of V, V (1 - ((V - 1) / V)^C) distinct ones are expected. Maps numbers (m,) to (m,), at least 0; above 1

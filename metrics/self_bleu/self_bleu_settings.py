@@ -20,12 +20,10 @@ class SelfBleuSettings(SetSettings):
         "set",
         parse_choice,
         choices=("set", "corpus", "sentence"),
-        help='`"set"`, `"corpus"` or `"sentence"`: how the n-gram counts of the texts are combined. The references '
-        'of a text are always the other texts of its own set. `"set"` pools the counts within each set, '
-        'scores each set and averages over sets. `"corpus"` pools the counts over all sets and computes one '
-        "score, likewise for Distinct-n and Entropy-n; `scores` are still per set, so their mean is not "
-        '`self_bleu`. `"sentence"` computes BLEU of each text, and averages over the texts of a set, then over sets; '
-        'all other values are those of `"set"`.',
+        help='`"set"`, `"corpus"` or `"sentence"`: how n-gram counts are combined. `"set"` pools them within each set, '
+        'and averages the scores of sets. `"corpus"` pools them over all sets, also for Distinct-n and Entropy-n; '
+        '`scores` are still per set, so their mean is not `self_bleu`. `"sentence"` averages the BLEU of texts over a '
+        "set, then over sets. The references of a text are always the other texts of its set.",
     )
     smoothing: str | None = setting(
         None,

@@ -114,6 +114,10 @@ class SemanticEntropy(SetMetric, evaluate.Metric):
         ItemResult("n_good_classes_scores", ("min_quality",), bounds=(0.0, float)),
     )
 
+    def entropies(self, scores: np.ndarray) -> np.ndarray:
+        """Return scores, which are entropies in nats: that of a mixture is at least the mean of its parts'."""
+        return scores
+
     def bounds_under(self, settings: Settings) -> Bounds:
         """Range of the score: the estimate may exceed the log of the number of texts."""
         return (0.0, math.inf) if "estimator" in settings.passed() else self.bounds

@@ -16,6 +16,7 @@ from .core import (
     caller_name,
     describe,
     embed_sets,
+    find_different,
     first_maximum,
     flatten,
     load_pair_model,
@@ -99,7 +100,7 @@ def _by_pairs(items: Items, texts: list[str], settings: SemanticEntropySettings)
 def classify(pairs: Pairs, rule: str, settings: EncoderSettings) -> tuple[np.ndarray, str]:
     """Find the pairs of texts that say the same by a sequence-classification model: (e,), bool; and its name.
 
-    By "nli:<model>", those of which each text entails the other, as semantic entropy does (Farquhar et al. 2024); by
+    By "nli:<model>", two texts that entail each other, as semantic entropy does (Farquhar et al. 2024); by
     "pairs:<model>", those to which a model with two classes gives the second a probability above one half, where the
     order of the texts matters. Raises a ValueError if the model cannot be found, or lacks these classes.
     """
@@ -127,8 +128,7 @@ def _contains(ascending: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 def _ask(same: Callable[[list[str], list[str]], Any], pairs: list[tuple[str, str]]) -> np.ndarray:
     """Call a user-supplied function, once for each different pair."""
-    unique = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
-    ordered = list(unique)
+    ordered, places = find_different(pairs)
     answers = [np.empty(0, dtype=bool)]
     for start in range(0, len(ordered), LIMITS.pairs_per_call):
         left, right = map(list, zip(*ordered[start : start + LIMITS.pairs_per_call], strict=True))
@@ -140,4 +140,4 @@ def _ask(same: Callable[[list[str], list[str]], Any], pairs: list[tuple[str, str
         if array.shape != (len(left),) or array.dtype != np.bool_:
             raise ValueError(f"same must return {len(left)} booleans, one for each pair. Got {describe(answer)}.")
         answers.append(array)
-    return np.concatenate(answers)[[unique[pair] for pair in pairs]]
+    return np.concatenate(answers)[places]

@@ -1,4 +1,4 @@
-"""Classes of texts that say the same, from which pairs of texts do.
+"""Group texts into classes, given the pairs that say the same.
 
 The items that are grouped are the different texts of each set. Sets of equal size are grouped side by side, from blocks
 of the rows of their matrices.
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .core import LIMITS, TIE, batches_by_size, content_ranks
+from .core import LIMITS, TIE, batches_by_size, content_ranks, find_different, owners_of, starts_of
 
 # From items (b, k) to a function that maps places of some of the k to whether these are the same as each: a bool array
 # (b, places, k).
@@ -45,10 +45,10 @@ class Classes(NamedTuple):
     @property
     def within_sets(self) -> np.ndarray:
         """The class of each text, numbered from 0 in each set: (n,)."""
-        return self.numbers - np.repeat(np.cumsum(self.counts) - self.counts, self.sizes)
+        return self.numbers - np.repeat(starts_of(self.counts), self.sizes)
 
     def sums(self, values: np.ndarray | None = None) -> np.ndarray:
-        """Add up values (n,) over the texts of each class, or count them: an array set after set."""
+        """Sum values (n,) over the texts of each class, or count them: an array set after set."""
         return np.bincount(self.numbers, values, minlength=int(self.counts.sum()))
 
 
@@ -57,7 +57,7 @@ def different_texts(texts: list[str], sizes: np.ndarray, grouping: str, embeddin
 
     If embeddings, (n, d), are given, equal texts with different rows are different texts.
     """
-    set_of = np.repeat(np.arange(len(sizes)), sizes)
+    set_of = owners_of(sizes)
     ranks = content_ranks(texts)
     keys = set_of * (ranks.max(initial=0) + 1) + ranks
     contents = keys.tolist()
@@ -65,8 +65,7 @@ def different_texts(texts: list[str], sizes: np.ndarray, grouping: str, embeddin
         contents = [
             (key, hashlib.blake2b(row.tobytes()).digest()) for key, row in zip(contents, embeddings, strict=True)
         ]
-    numbers = {content: i for i, content in enumerate(dict.fromkeys(contents))}
-    of_text = np.fromiter(map(numbers.__getitem__, contents), np.int64, len(texts))
+    _, of_text = find_different(contents)
     first = np.unique(of_text, return_index=True)[1]
     if grouping != "greedy":
         order = _content_order(keys[first], None if embeddings is None else embeddings[first])
@@ -133,6 +132,6 @@ def group(items: Items, same: Same, grouping: str) -> np.ndarray:
 
 def number_classes(labels: np.ndarray, sizes: np.ndarray) -> Classes:
     """Make the classes of m sets from labels (n,), int64 >= 0, equal for texts of one class within a set."""
-    set_of = np.repeat(np.arange(len(sizes)), sizes)
+    set_of = owners_of(sizes)
     _, first, inverse = np.unique(set_of * (labels.max(initial=0) + 1) + labels, return_index=True, return_inverse=True)
     return Classes(np.argsort(np.argsort(first))[inverse], np.bincount(set_of[first], minlength=len(sizes)), sizes)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .core import TextSets, describe, flatten, sum_by_set, to_array
+from .core import TextSets, describe, flatten, starts_of, sum_by_set, to_array
 from .semantic_entropy_grouping import Classes
 
 
@@ -43,7 +43,7 @@ def utilities(classes: Classes, quality: np.ndarray, patience: float) -> np.ndar
     """
     n = len(classes.numbers)
     sizes = classes.sizes
-    discounts = np.power(float(patience), np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes))
+    discounts = np.power(float(patience), np.arange(n) - np.repeat(starts_of(sizes), sizes))
     is_first = np.zeros(n, dtype=bool)
     is_first[np.unique(classes.numbers, return_index=True)[1]] = True
     return sum_by_set(quality * is_first * discounts, sizes) / sum_by_set(discounts, sizes)
@@ -83,7 +83,7 @@ def likelihood_weights(log_probs: Any, sets: TextSets) -> tuple[np.ndarray, str]
             )
         values[i] = numbers.mean(dtype=np.float64)
     # A likelihood may underflow to 0: its text is still eligible.
-    largest = np.maximum.reduceat(values, np.cumsum(sets.sizes) - sets.sizes)
+    largest = np.maximum.reduceat(values, sets.starts)
     likelihoods = np.exp(values - np.repeat(largest, sets.sizes))
     weights = likelihoods / np.repeat(sum_by_set(likelihoods, sets.sizes), sets.sizes)
     return weights, f"exp_log_probs({'token_means' if has_tokens else 'given'})"

@@ -56,6 +56,7 @@ class SemanticEntropySettings(EmbeddedSetSettings):
         None,
         given=TEXT,
         numbers=(0, 1),
+        are_shares=True,
         help="shaped like `predictions`: probability of each text within its set. Each set sums to 1. Default: "
         "uniform, the discrete semantic entropy.",
     )
@@ -64,9 +65,8 @@ class SemanticEntropySettings(EmbeddedSetSettings):
         given=TEXT,
         numbers=(-math.inf, 0),
         help="shaped like `predictions`: in place of `weights`: for each text the natural log-probabilities of its "
-        "tokens, a list, or one number. The weight of a text is exp of the mean over its tokens, or of the "
-        "number, over the sum of those of its set, as in Farquhar et al. (2024). A text that was sampled "
-        "several times counts each time.",
+        "tokens, a list, or one number. Weights are proportional to exp of the mean over the tokens, or of the "
+        "number, as in Farquhar et al. (2024). A text that was sampled several times counts each time.",
     )
     estimator: str = setting(
         "plugin",
@@ -74,7 +74,7 @@ class SemanticEntropySettings(EmbeddedSetSettings):
         choices=("plugin", "chao_shen"),
         help='`"plugin"` or `"chao_shen"`: `"plugin"`: entropy of the shares of the classes among the texts. '
         '`"chao_shen"`: the coverage-adjusted estimate of Chao and Shen (2003) of the entropy of all answers '
-        "that the model could give, which few texts underestimate. It can exceed the log of the number of "
+        "that the model could give, which small samples underestimate. It can exceed the log of the number of "
         "texts.",
     )
     patience: float = setting(

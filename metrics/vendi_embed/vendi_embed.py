@@ -19,13 +19,17 @@ from .core import (
     describe_settings,
     embed_sets,
     embedding_spectra,
-    format_order,
+    encode,
+    gram_sums,
     kernel_spectra,
     matrix_device,
+    one_thread,
     parse_probabilities,
     parse_values,
+    spectra_from_sums,
 )
 from .vendi_embed_definite import definite_similarities
+from .vendi_embed_leave_one_out import vendi_without_each
 from .vendi_embed_ngrams import word_kernels
 from .vendi_embed_results import name_results
 from .vendi_embed_settings import VendiSettings
@@ -123,8 +127,43 @@ class VendiEmbed(SetMetric, evaluate.Metric):
         result = name_results(spectra, sets.sizes, settings, summary, weights, quality)
         if change is not None:
             result["similarity_change"] = change
-        weighting = "uniform" if weights is None else "given"
-        return result, {"q": ",".join(map(format_order, settings.orders)), **signed, "weights": weighting}
+        return result, settings.signed_score(signed)
+
+    # What the package asks further of the score, where calls of `compute` would take too long, or too much memory.
+
+    def entropies(self, scores: np.ndarray) -> np.ndarray:
+        """Return the entropies of scores at order 1, in nats: that of a mixture is at least the mean of its parts'."""
+        return np.log(scores)
+
+    def has_sums(self, settings: VendiSettings) -> bool:
+        """Tell whether the score of a set follows from sums over its texts, as that of embeddings does."""
+        declared = settings.declared()
+        is_given = any(declared[name].is_given(value) for name, value in settings.passed().items())
+        return settings.kernel == "embedding" and settings.similarity is None and not is_given
+
+    def sum_up(self, texts: list[str], settings: VendiSettings) -> np.ndarray:
+        """Encode texts, and sum up the outer products of their unit embeddings: (d, d), the lower half.
+
+        The sums of the parts of a set add up, so that a set of any size fits in memory.
+        """
+        return gram_sums(encode(texts, settings).rows, device=matrix_device(settings.device))
+
+    def score_sums(self, sums: np.ndarray, n: int, settings: VendiSettings) -> dict[str, Any]:
+        """Return the result of `compute` for one set of n texts from their sums."""
+        sizes = np.array([n])
+        summary = ScoreSummary(np.arange(1), None, self.bounds, sizes)
+        result = name_results(spectra_from_sums(sums, n), sizes, settings, summary)
+        return self._signed(result, settings.signed_score(settings.signed_encoder()), sizes, settings)
+
+    def score_without_each(self, sets: TextSets, settings: VendiSettings) -> np.ndarray | None:
+        """Score the set of each text without this text: (n,), NaN for a text alone; None where `compute` must do it."""
+        is_plain = settings.kernel == "embedding" and settings.similarity is None and settings.weights is None
+        if not is_plain or settings.orders[0] not in (1, 2):
+            return None
+        with one_thread():
+            rows, _, precision = embed_sets(sets, settings)
+            device = matrix_device(settings.device)
+            return vendi_without_each(rows, sets.sizes, settings.orders[0], device=device, error=ROW_ERRORS[precision])
 
 
 def find_spectra(
@@ -145,7 +184,7 @@ def find_spectra(
     else:
         vectors, encoded, precision = embed_sets(sets, settings)
         spectra = embedding_spectra(vectors, sets.sizes, weights, device=device, error=ROW_ERRORS[precision])
-        signed = {"kernel": "embedding", **encoded}
+        signed = encoded
     return list(spectra), signed, change
 
 

@@ -4,7 +4,18 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from .core import LIMITS, NgramTable, TextSets, batches_by_size, is_unspaced, ngram_tables, number_tokens, warn
+from .core import (
+    LIMITS,
+    NgramTable,
+    TextSets,
+    batches_by_size,
+    find_different,
+    is_unspaced,
+    ngram_tables,
+    number_tokens,
+    owners_of,
+    warn,
+)
 
 # The n-gram kernel of the paper (section 5.4, text) averages these orders.
 _NGRAM_ORDERS = 4
@@ -22,10 +33,11 @@ def word_kernels(sets: TextSets) -> tuple[Kernels, dict[str, str]]:
         reason = "are in a script without spaces, where kernel='ngram' takes a sentence for a word."
         warn(f"{n_unspaced} of {len(sets.texts)} texts {reason}")
     # NLTK's tokenizer takes most of the time, so each different text is tokenized once.
-    words = {text: NLTKWordTokenizer().tokenize(text) for text in dict.fromkeys(sets.texts)}
-    tokens = number_tokens([words[text] for text in sets.texts])
+    texts, places = find_different(sets.texts)
+    words = [NLTKWordTokenizer().tokenize(text) for text in texts]
+    tokens = number_tokens([words[place] for place in places.tolist()])
     tables = list(ngram_tables(tokens, sets.sizes, _NGRAM_ORDERS))
-    signed = {"kernel": "ngram", "tokenizer": f"nltk{nltk.__version__}"}
+    signed = {"tokenizer": f"nltk{nltk.__version__}"}
     return ngram_kernels(tables, sets.sizes), signed
 
 
@@ -40,14 +52,12 @@ def ngram_kernels(tables: Sequence[NgramTable], sizes: np.ndarray) -> Kernels:
     from scipy import sparse
 
     n_texts = len(tables[0].totals)
-    set_of = np.repeat(np.arange(len(sizes)), sizes)
+    set_of = owners_of(sizes)
     vectors = []
     for table in tables:
         without = np.flatnonzero(table.totals == 0)
         rows_in_group = np.diff(table.set_groups, append=len(table.counts))
-        columns = np.concatenate(
-            [np.repeat(np.arange(len(table.set_groups)), rows_in_group), len(table.set_groups) + set_of[without]]
-        )
+        columns = np.concatenate([owners_of(rows_in_group), len(table.set_groups) + set_of[without]])
         rows = np.concatenate([table.texts, without])
         counts = np.concatenate([table.counts, np.ones(len(without))])
         norms = np.sqrt(np.bincount(rows, weights=counts**2, minlength=n_texts))

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from .core import TEXT, SourceSettings, parse_choice, parse_flag, parse_number, setting
+from .core import TEXT, SourceSettings, format_order, parse_choice, parse_flag, parse_number, setting
 
 
 def _order(value: Any, name: str) -> float:
@@ -47,6 +47,7 @@ class VendiSettings(SourceSettings):
         None,
         given=TEXT,
         numbers=(0, 1),
+        are_shares=True,
         help="flat, or nested like `predictions`: probability of each text within its set. Each set sums to 1. "
         "Default: uniform.",
     )
@@ -72,6 +73,12 @@ class VendiSettings(SourceSettings):
     def orders(self) -> list[float]:
         """The orders of the score, the main one first."""
         return self.q if self.has_orders else [self.q]
+
+    def signed_score(self, source: dict[str, Any]) -> dict[str, Any]:
+        """Return the entries of a signature; those of the source of similarities, such as the encoder, are given."""
+        kernel = {} if self.similarity is not None else {"kernel": self.kernel}
+        weights = "uniform" if self.weights is None else "given"
+        return {"q": ",".join(map(format_order, self.orders)), **kernel, **source, "weights": weights}
 
     @property
     def has_orders(self) -> bool:

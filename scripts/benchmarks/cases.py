@@ -27,7 +27,7 @@ _METRICS = Path(__file__).resolve().parents[2] / "metrics"
 
 
 class Case:
-    """What asv measures of both sides.
+    """A case that asv measures on both sides.
 
     peer : name of the other side
     claim : the ratio that README states
@@ -174,7 +174,7 @@ class ChamferProducts(Chamfer):
 
 
 def _multiply(operations: float) -> None:
-    """Multiply large float32 matrices until as many floating-point operations are done."""
+    """Multiply large float32 matrices, up to a number of floating-point operations."""
     import torch
 
     left, right, out = torch.ones((3, _SQUARE, _SQUARE))
@@ -305,11 +305,11 @@ class Choose(Case):
         return inputs.one_set(n)["embeddings"], np.random.default_rng(1).random(n), -(-n // 10)
 
     def ours(self, given: Any) -> Any:
-        from text_metrics.choosing.greedy import choose
+        from text_metrics.choosing.greedy import choose_greedily
 
         embeddings, quality, wanted = given
         n = len(quality)
-        return choose(embeddings, quality, np.array([n]), np.array([wanted]), np.arange(n))[0].tolist()
+        return choose_greedily(embeddings, quality, np.array([n]), np.array([wanted]), np.arange(n))[0].tolist()
 
     def theirs(self, given: Any) -> Any:
         embeddings, quality, wanted = given
@@ -329,14 +329,30 @@ class Choose(Case):
         return chosen
 
 
+class ChooseGroups(Case):
+    title = "4 of 8 × 384 chosen of each of n / 8 groups, as by `choose`"
+    params = SIDES[:1], [4_000, 40_000]
+
+    def make(self, n: int) -> Any:
+        sizes = np.full(-(-n // 8), 8)
+        n_texts = int(sizes.sum())
+        quality = np.random.default_rng(1).random(n_texts)
+        return inputs.one_set(n_texts)["embeddings"], quality, sizes, np.full(len(sizes), 4), np.arange(n_texts)
+
+    def ours(self, given: Any) -> Any:
+        from text_metrics.choosing.greedy import choose_greedily
+
+        return choose_greedily(*given)
+
+
 class Load(Case):
     title, peer, claim = "`text_metrics.load` of self_bleu in a new process", "evaluate.load", 2
     params = SIDES, [1]
-    # It would be that of this process.
+    # It would be the memory of this process.
     peakmem_score = None  # type: ignore[assignment]
 
     def setup(self, side: str, n: int) -> None:
-        """Score nothing before: what is measured is the first load."""
+        """Do nothing: the first load is measured."""
         self._input = None
         self._score = self.ours if side == "ours" else self.theirs
 
@@ -352,7 +368,7 @@ def _run(program: str) -> None:
 
 
 def _children_seconds() -> float:
-    """Return the CPU time of all processes that were started and have ended."""
+    """Return the CPU time of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -478,5 +494,5 @@ class Report(Case):
         return encode(given[0], EncoderSettings())
 
 
-# Their bases are no cases.
+# Hide their base classes from asv.
 del Case, FirstScore

@@ -41,7 +41,7 @@ def _all_captions() -> list[str]:
 
 
 def captions(n: int) -> list[str]:
-    """Take n captions, of which there are 20 000."""
+    """Take n of 20 000 captions."""
     return _all_captions()[:n]
 
 

@@ -119,7 +119,7 @@ def by_form(sets: Sequence[list[str]]) -> Both:
 
 
 def score(judged: Judged, of_sets: Callable[..., Both], has_learned: bool = False) -> dict[str, Both]:
-    """Score all sets, by data, but not those that an encoder has learned from; `of_sets` takes sets and contexts."""
+    """Score all sets, by data, except training sets of an encoder; `of_sets` takes sets and contexts."""
     columns = {name: of_sets(rows["texts"].tolist(), rows["context"].tolist()) for name, rows in judged.rated.items()}
     columns["pairs"] = of_sets(list(judged.sets.values()), judged.topics, 0.5)
     columns["NoveltyBench"] = of_sets(judged.novelty["texts"].tolist(), judged.novelty["prompt"].tolist())
@@ -135,7 +135,7 @@ def packaged(model: str) -> Embed:
 
 
 def in_bfloat16(embed: Embed) -> Embed:
-    """Embed in bfloat16 what is computed."""
+    """Embed in bfloat16."""
 
     def embed_so(texts: Sequence[str]) -> np.ndarray:
         with torch.autocast("cpu", torch.bfloat16):
@@ -164,7 +164,7 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 
 def score_mapped(judged: Judged, embed: Embed) -> dict[str, Both]:
-    """Score all sets by the linear map of an encoder; those that it learned from, by maps that left them out."""
+    """Score all sets by the linear map of an encoder; training sets by maps that left them out."""
     weight = fit(embed, judged.written)
     columns = score(judged, partial(both, mapped(embed, weight)))
     recipe = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))["texts"]
@@ -261,7 +261,7 @@ def accuracy_line(encoder: str, by_name: dict[str, dict[str, float]]) -> dict[st
 
 
 def rated_cells(judged: Judged, columns: dict[str, Both]) -> dict[str, str]:
-    """Return what the first table says of an encoder, by column."""
+    """Return the row of an encoder in the first table."""
     cells = {}
     for data, rows in judged.rated.items():
         people = rows["people"].to_numpy()
@@ -305,7 +305,7 @@ def pair_table(judged: Judged, by_encoder: dict[str, dict[str, Both]]) -> pandas
 
 
 def accuracies_of(judged: Judged, encoder: str, columns: dict[str, Both]) -> dict[str, dict[str, float]]:
-    """Return the OCA of an encoder; that of "content", by runs that left the sets out, is in its file."""
+    """Return the OCA of an encoder; for "content", read the one by runs that left the sets out."""
     if encoder != CONTENT_MODEL:
         return set_accuracy(judged.written, columns["McDiv"])
     with safe_open(find_content().path, framework="np") as file:

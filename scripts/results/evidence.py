@@ -56,7 +56,7 @@ PAPER = pandas.DataFrame(
 
 
 def paper_table(agreement: pandas.DataFrame) -> pandas.DataFrame:
-    """Set our accuracies, ties to set 1 over all pairs, beside those that the paper prints."""
+    """Compare our accuracies, ties to set 1 over all pairs, with the paper's."""
     parity = agreement[agreement["pairs"] == "all"].pivot(index="metric", columns="cell", values="parity")
     names = [name for name in agreement["metric"].unique() if name in PAPER.index]
     ours = 100 * parity.loc[names, PAPER.columns]
@@ -71,7 +71,7 @@ def _read_sentences(path: Path) -> list[list[str]]:
 
 
 def read_kinds(folder: Path, sets: Sets) -> pandas.DataFrame:
-    """Pair the original set of each concept that is drawn with each poorer one, for each generator of a folder.
+    """Pair the original set of each drawn concept with each poorer one, for each generator of a folder.
 
     Concepts whose sets differ in size are left out, since a Vendi score grows with the size of a set.
     """
@@ -90,7 +90,7 @@ def read_kinds(folder: Path, sets: Sets) -> pandas.DataFrame:
 
 
 def originals_above(scores: Scores, kinds: pandas.DataFrame) -> pandas.DataFrame:
-    """Say how often each metric ranks the original above each poorer kind of the same concept, ties counting half."""
+    """Return how often each metric ranks the original above each poorer kind of the same concept; ties count half."""
     wins = 1 - choices(scores, kinds)
     frames = []
     for kind in POORER:
@@ -102,7 +102,7 @@ def originals_above(scores: Scores, kinds: pandas.DataFrame) -> pandas.DataFrame
 
 
 def quality_tables(originals: pandas.DataFrame) -> dict[str, pandas.DataFrame]:
-    """Lay out how often the original is ranked above: with intervals, and in short for the page about quality."""
+    """Make the tables of how often the original is ranked above: with intervals, and short for docs/quality.md."""
     frame = originals.assign(column=originals["kind"] + ", " + originals["generator"])
     full = wide(frame, "metric", "column", percents(frame, "share"), "original above, %")
     chosen = frame["metric"].str.fullmatch(r"(.* × )?VS-Embed-0\.5") & ~frame["kind"].isin(["Para-1", "Para-2"])

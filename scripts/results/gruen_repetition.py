@@ -34,7 +34,7 @@ CORPORA = {
     "film reviews": ("movie_reviews", r"(neg|pos)/.*\.txt$"),
 }
 TEXTS, LEAST, MOST, SEED = 250, 5, 10, 0
-# A measure, its number of texts or pairs, its value, and that of a trivial rule.
+# A measure, its number of texts or pairs, its value, and the value of a trivial rule.
 Row = tuple[str, int, float, float | None]
 
 

@@ -65,7 +65,7 @@ def resamples(contexts: pandas.Series) -> Iterator[np.ndarray]:
 
 
 def spearman(values: np.ndarray, people: np.ndarray) -> np.ndarray:
-    """Correlate the ranks of k columns (n, k) with those of the ratings (n,): (k,)."""
+    """Return Spearman's correlation of k columns (n, k) with the ratings (n,): (k,)."""
     ranks = rankdata(np.column_stack([values, people]), axis=0)
     return np.corrcoef(ranks, rowvar=False)[-1, :-1]
 

@@ -26,7 +26,7 @@ BUILD = ROOT / "build"
 KIT = "_kit"
 # Of WordNet, which the demos name as negations.
 ANTONYMS = METRICS / "probeval" / "probeval_antonyms.py"
-# What is not the answer: it needs the standard library only.
+# Reasoning and special tokens: it needs the standard library only.
 TEXTS = ROOT / "text_metrics" / "texts.py"
 COMMIT = "COMMIT"
 # torch without CUDA: free Spaces have no GPU, and the CUDA builds are large.

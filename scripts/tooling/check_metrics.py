@@ -40,7 +40,7 @@ def imported(folder: Path) -> set[str]:
 
 
 def problems(folder: Path, readme: str, extras: set[str]) -> list[str]:
-    """List what a metric lacks."""
+    """List the missing parts of a metric."""
     card = (folder / "README.md").read_text(encoding="utf-8").splitlines()
     required = {normalized(line) for line in (folder / "requirements.txt").read_text(encoding="utf-8").split()}
     needed = imported(folder) - extras

@@ -49,7 +49,7 @@ ROOMS = {
 
 
 def files_of(room: str) -> list[Path]:
-    """List the Python files of a room, without generated ones; those of `metrics` are not those of `_core`."""
+    """List the Python files of a room, without generated ones; `metrics` excludes `_core`."""
     paths = sorted((ROOT / room).rglob("*.py"))
     if room != "metrics":
         return paths

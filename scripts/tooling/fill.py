@@ -59,7 +59,7 @@ def fill(page: Path, root: Path) -> str:
             return start + help_list(read_help(page.parent.name), name) + end
         source = root / "results" / f"{name}.csv"
         if not source.is_file():
-            raise ValueError(f"{page}: there is no {source} for the block {name!r}.")
+            raise ValueError(f"{page}: {source} is missing for the block {name!r}.")
         return start + table(source, columns.split(" | ")[1:]) + end
 
     return _BLOCK.sub(content, page.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Write results/manifest.json, which says what computed the results, or check that the pages bear its version.
+"""Write results/manifest.json, the provenance of the results, or check that pages name its version.
 
 python -m scripts.tooling.release            write it; exit with 1 if results changed and CHANGELOG.md is silent
 python -m scripts.tooling.release --check    exit with 1 if a page bears another version than the manifest, or if the
@@ -30,7 +30,7 @@ LIBRARIES = ("torch", "transformers", "sentence-transformers", "numpy", "scikit-
 
 
 def manifest() -> dict[str, object]:
-    """Describe what computed the results: version, commit, date, machine, weights and libraries."""
+    """Return the provenance of the results: version, commit, date, machine, weights and libraries."""
     machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     return {
         "version": __version__,
@@ -55,7 +55,7 @@ def notes_of_version() -> str:
 
 
 def other_versions() -> list[str]:
-    """List where a page bears a signature of another version than the manifest."""
+    """List signatures in pages whose version is not the manifest's."""
     expected = json.loads(MANIFEST.read_text(encoding="utf-8"))["version"]
     problems = []
     if expected != __version__ and f"results of {expected}" not in notes_of_version():

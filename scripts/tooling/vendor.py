@@ -138,7 +138,7 @@ def weights_of(folder: Path) -> list[Path]:
 
 
 def problems(folder: Path) -> list[str]:
-    """List what is wrong with the files of one metric."""
+    """List errors in the files of one metric."""
     script = folder / f"{folder.name}.py"
     core = folder / "core.py"
     imported = {path: _internal_imports(path) for path in own_files(folder)}

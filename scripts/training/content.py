@@ -81,7 +81,7 @@ class Student:
                 layer.register_forward_hook(adapt)
 
     def reset(self, rank: int, seed: int) -> list[nn.Parameter]:
-        """Begin with adapters that change nothing; returns their parameters."""
+        """Reset the adapters to no change; returns their parameters."""
         torch.manual_seed(seed)
         for layer in self.adapted.values():
             layer.down = nn.Parameter(torch.randn(rank, layer.in_features) / layer.in_features**0.5)
@@ -89,12 +89,12 @@ class Student:
         return [part for layer in self.adapted.values() for part in (layer.down, layer.up)]
 
     def strengthen(self, factor: float) -> None:
-        """Multiply what the adapters add."""
+        """Scale the adapters."""
         for layer in self.adapted.values():
             layer.up = nn.Parameter(factor * layer.up.detach())
 
     def changes(self) -> dict[str, Tensor]:
-        """Return what the adapters add to each weight, by the name of its module."""
+        """Return the change of each weight, by the name of its module."""
         return {name: (layer.up @ layer.down).detach() for name, layer in self.adapted.items()}
 
     def embed(self, rows: np.ndarray) -> Tensor:
@@ -109,7 +109,7 @@ class Student:
         return torch.cat(embedded)[np.argsort(np.concatenate(blocks))]
 
     def _blocks(self, rows: np.ndarray) -> Iterator[np.ndarray]:
-        """Cut the places of rows, in order of length, into blocks of at most so many tokens, padding included."""
+        """Cut the places of rows, in order of length, into blocks within a token budget, padding included."""
         order = np.argsort(self.lengths[rows], kind="stable")
         start = 0
         while start < len(order):
@@ -132,12 +132,12 @@ def read(layers: Any, hidden: Tensor, mask: Tensor) -> Tensor:
 
 
 def adapt(layer: Any, given: tuple[Tensor], output: Tensor) -> Tensor:
-    """Add what the adapter makes of the input of a layer to its output."""
+    """Add the adapter's output to the output of a layer."""
     return output + given[0] @ layer.down.T @ layer.up.T
 
 
 def take_out(texts: Tensor, contexts: Tensor) -> Tensor:
-    """Take the components along contexts, (n, d), out of unit embeddings of texts, (n, k, d)."""
+    """Project contexts, (n, d), out of unit embeddings of texts, (n, k, d)."""
     along = (texts @ contexts[..., None]) * contexts[:, None]
     return normalize(texts - along, dim=-1)
 
@@ -271,7 +271,7 @@ def judge(student: Student, sets: Sets, others: Sets) -> tuple[dict[str, np.ndar
 
 
 def optimal_accuracy(different: np.ndarray, scores: np.ndarray) -> float:
-    """Return the optimal classification accuracy (OCA): that of the best threshold above which sets are different."""
+    """Return the optimal classification accuracy (OCA), at the best threshold above which sets are different."""
     order = np.argsort(scores, kind="stable")
     n_wrong = np.concatenate([[0], np.cumsum(2 * different[order] - 1)]) + (1 - different).sum()
     # Sets of equal scores are on one side of a threshold.

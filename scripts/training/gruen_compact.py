@@ -130,7 +130,7 @@ class LowRank(nn.Module):
         self.downs.append(down)
 
     def change(self) -> Tensor:
-        """Return what is added to the weight."""
+        """Return the change of the weight."""
         change = torch.zeros(self.shape, device=DEVICE)
         for rows, up, down in zip(self.rows, self.ups, self.downs, strict=True):
             change[rows] = up @ down
@@ -160,7 +160,7 @@ def train_adapters(network: Any, tensors: dict[str, Tensor]) -> dict[str, nn.Par
 
 
 def set_dropout(network: Any) -> None:
-    """Set the dropout of BERT, which the default encoder lacks: of embeddings, attention and what a layer adds."""
+    """Set BERT's dropout of embeddings, attention and residual branches, which the default encoder lacks."""
     for layer in network["encoder"].layers:
         layer.self_attn.dropout = layer.dropout1.p = layer.dropout2.p = _DROPOUT
     network["norm"].register_forward_hook(

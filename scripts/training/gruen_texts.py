@@ -102,7 +102,7 @@ class Corruptor:
                 self._replace(body, dict.fromkeys(old, new))
 
     def _replace(self, body: list[str], new: dict[str, list[str]]) -> None:
-        """Replace one of the words that have new ones, by none if the list is empty."""
+        """Replace one of the words that have replacements; an empty list omits it."""
         if places := [i for i, word in enumerate(body) if word.lower() in new]:
             place = self.chance.choice(places)
             words = new[body[place].lower()]
@@ -129,7 +129,7 @@ def read_texts(folder: Path, settings: dict[str, Any]) -> pandas.DataFrame:
     tested = set(map(tuple, map(_TOKEN.findall, pandas.read_json(PAIRS, lines=True)["clean"])))
 
     def is_usual(words: list[str]) -> bool:
-        """Whether words are an ordinary sentence, imperatives included."""
+        """Tell whether words are an ordinary sentence, imperatives included."""
         if not 4 <= len(words) <= 30 or words[-1] not in ".!?" or tuple(words) in tested:
             return False
         n_words = sum(word[0].isalnum() for word in words)
@@ -173,7 +173,7 @@ def _read_tags(line: str) -> list[tuple[str, str]]:
 
 
 def _wrong_words(words: list[str], corrupted: list[str]) -> list[int]:
-    """Find the words of a corrupted sentence that were put in, or stand behind a word that was left out."""
+    """Find the inserted words of a corrupted sentence, and the words after omitted ones."""
     steps = SequenceMatcher(None, words, corrupted, autojunk=False).get_opcodes()
     spans = [(low, max(high, low + 1)) for kind, _, _, low, high in steps if kind != "equal"]
     return [i for low, high in spans for i in range(low, min(high, len(corrupted)))]

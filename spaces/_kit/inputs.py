@@ -2,6 +2,7 @@
 
 import io
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,13 +40,8 @@ def lines_of(text: str) -> list[str]:
 
 def divided(text: str) -> list[str]:
     """Split at lines of three or more dashes; the paragraphs between them are one text."""
-    texts = [""]
-    for line in lines_of(text):
-        if len(line) >= 3 and not line.strip("-"):
-            texts.append("")
-        else:
-            texts[-1] += f"{line}\n"
-    return [whole.strip() for whole in texts if whole.strip()]
+    parts = re.split(r"^-{3,}$", "\n".join(lines_of(text)), flags=re.MULTILINE)
+    return [part.strip() for part in parts if part.strip()]
 
 
 def check_number(name: str, value: Any, low: float, high: float, *, is_integer: bool = False) -> None:
@@ -54,12 +50,6 @@ def check_number(name: str, value: Any, low: float, high: float, *, is_integer: 
     if not is_number or not low <= value <= high or (is_integer and value != int(value)):
         kind = "an integer" if is_integer else "a number"
         raise InputError(f"{name} must be {kind} from {low:g} to {high:g}. Got {str(value)[:80]!r}.")
-
-
-def check_typed(texts: Sequence[str], limits: Limits) -> None:
-    """Check the length of what was typed, before anything parses it."""
-    # Counts, blank lines and spaces are not part of the texts.
-    _check_total(texts, 2 * limits.characters, limits)
 
 
 def check_sets(sets: Any, limits: Limits, contexts: Any = None) -> list[list[str]]:
@@ -97,43 +87,39 @@ def check_texts(texts: Any, limits: Limits, where: str = "") -> list[str]:
             )
         if any("\ud800" <= character <= "\udfff" for character in text):
             raise InputError(f"Text {i}{where} contains a broken character, such as half of an emoji. Delete it.")
-    _check_total(texts, limits.characters, limits)
+    check_total(texts, limits)
     return texts
 
 
-def _check_total(texts: Sequence[str], most: int, limits: Limits) -> None:
+def check_total(texts: Sequence[str], limits: Limits, times: int = 1) -> None:
+    """Check the characters of all texts together, against a multiple of the limit."""
     total = sum(map(len, texts))
-    if total > most:
+    if total > times * limits.characters:
         raise InputError(
             f"The texts are too long: {total:,} characters in total, the limit here is {limits.characters:,}. "
             "Remove some, or run the metric on your own machine."
         )
 
 
-def read_file(path: str | None, limits: Limits) -> str:
-    """Read a UTF-8 file of at most the limit."""
+def read_table(path: str | None, limits: Limits) -> list[Row]:
+    """Read the rows of a UTF-8 file of at most the limit; raises an InputError if it is not one that a demo reads."""
     if not path:
         raise InputError("Choose a file first.")
-    if not Path(path).is_file():
+    file = Path(path)
+    if not file.is_file():
         raise InputError("The file is no longer here, because files are soon deleted. Choose it again.")
-    size = Path(path).stat().st_size
+    size = file.stat().st_size
     if size > limits.file_bytes:
         raise InputError(f"The file is too large: {size:,} bytes, the limit here is {limits.file_bytes:,}.")
+    ending = file.suffix.lower()
+    if ending not in ENDINGS:
+        raise InputError(f"The file name must end in {' or '.join(ENDINGS)}. Got {ending or 'no ending'}.")
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
+        text = file.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"The file must be UTF-8 text, and byte {error.start:,} is not. Save it as UTF-8.") from None
     if not text.strip():
         raise InputError("The file contains no text.")
-    return text
-
-
-def read_table(path: str | None, limits: Limits) -> list[Row]:
-    """Read the rows of a file; raises an InputError if it is not one that a demo reads."""
-    text = read_file(path, limits)
-    ending = Path(path or "").suffix.lower()
-    if ending not in ENDINGS:
-        raise InputError(f"The file name must end in {' or '.join(ENDINGS)}. Got {ending or 'no ending'}.")
     return parse_table(text, ending)
 
 

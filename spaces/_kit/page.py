@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import gradio as gr
 import pandas as pd
@@ -18,21 +18,11 @@ _FORMULA = re.compile(r"\s*[=+\-@|%＝＋－＠]|[\t\r\n]")
 _PROGRESS = gr.Progress(track_tqdm=True)
 
 
-class Box(NamedTuple):
-    """A text box for the visitor's input; one that is folded is among the settings."""
-
-    label: str
-    info: str
-    placeholder: str
-    lines: int = 7
-    is_folded: bool = False
-
-
 class Picture(NamedTuple):
     """A panel below the answer; a wide one takes a full row."""
 
     title: str
-    kind: Literal["figure", "html"] = "figure"
+    is_html: bool = False
     is_wide: bool = False
 
 
@@ -44,13 +34,13 @@ class Drawn(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a page shows after scoring.
+    """The content of a page after scoring.
 
     scored : the run
     texts : the texts as arguments of `compute`, for the JSON download
     pictures : one for each panel; None hides it
     details : the table of details
-    cards, ranking, verdict, facts, notes : the answer
+    cards, ranking, verdict, notes : the answer
     """
 
     scored: scoring.Scored
@@ -60,7 +50,6 @@ class Result(NamedTuple):
     cards: Sequence[panels.Card]
     ranking: Sequence[panels.Ranked] = ()
     verdict: str = ""
-    facts: Sequence[tuple[str, str, str]] = ()
     notes: Sequence[str] = ()
 
 
@@ -68,11 +57,10 @@ class Space(NamedTuple):
     """The description of one demo.
 
     metric : as it is loaded
-    examples : a JSON file with names, and the texts of the boxes
+    boxes : for the visitor's texts, made outside of a page; those of one line are shown among the settings
     rows : converts the texts of the boxes to rows, which a file also consists of
     score : returns a result for rows, and the settings by name
     settings : components by their names, made outside of a page
-    sample : a sample file
     api : the public endpoint
     """
 
@@ -80,15 +68,12 @@ class Space(NamedTuple):
     title: str
     lead: str
     limits: inputs.Limits
-    boxes: Sequence[Box]
-    examples: Path
-    steps: Sequence[str]
+    boxes: Sequence[gr.Textbox]
     rows: Callable[..., list[inputs.Row]]
     score: Callable[..., Result]
     pictures: Sequence[Picture]
     api: Callable[..., dict[str, Any]]
-    sample: Path
-    settings: dict[str, Any]
+    settings: Mapping[str, Any] = {}
 
 
 class _Shown(NamedTuple):
@@ -110,70 +95,66 @@ def build(space: Space) -> server.Demo:
         gr.HTML(panels.render("banner", space.metric.name, space.title, space.lead, links), padding=False)
         with gr.Row(equal_height=False):
             with gr.Column(scale=4, min_width=320, elem_classes="tm-input"):
-                chips, boxes, file, buttons = _input_side(space)
+                chips, file, buttons = _input_side(space)
             with gr.Column(scale=8, min_width=320):
                 shown = _result_side(space)
-        _wire(demo, space, shown, chips, boxes, file, buttons)
+        _wire(demo, space, shown, chips, file, buttons)
         # The tool of the MCP server has the name of the function.
         space.api.__name__ = space.metric.name
         gr.api(space.api, api_name="score", concurrency_id="model", concurrency_limit=1)
     return demo
 
 
-def _input_side(space: Space) -> tuple[list[tuple[gr.Button, list[str]]], list[gr.Textbox], gr.File, list[gr.Button]]:
+def _input_side(space: Space) -> tuple[list[tuple[gr.Button, list[str]]], gr.File, list[gr.Button]]:
     """Render examples, the boxes, the file and the settings."""
     gr.HTML('<p class="tm-label">Try an example</p>', padding=False)
     with gr.Row(elem_classes="tm-examples"):
-        examples = json.loads(space.examples.read_text(encoding="utf-8"))
+        examples = json.loads(_data("examples.json"))
         chips = [(gr.Button(example["name"], size="sm"), example["texts"]) for example in examples]
-    boxes = [_text_box(box) for box in space.boxes]
+    folded = [box for box in space.boxes if box.lines == 1] + list(space.settings.values())
     with gr.Tabs():
         with gr.Tab("Write"):
-            for box, textbox in zip(space.boxes, boxes, strict=True):
-                if not box.is_folded:
-                    textbox.render()
+            for box in space.boxes:
+                if box.lines > 1:
+                    box.render()
             buttons = [gr.Button("Score", variant="primary", elem_classes="tm-score")]
         with gr.Tab("File"):
             label = f"{', '.join(inputs.ENDINGS)}, up to {space.limits.file_bytes // 1000} kB"
             file = gr.File(label=label, file_types=list(inputs.ENDINGS))
             text = "Columns “text” and “set”, as in the sample file; others are not read."
             gr.HTML(f'<p class="tm-read">{text}</p>', padding=False)
-            sample = ("Sample file", "sample.csv", panels.data_url(space.sample.read_bytes(), "text/csv"))
+            sample = ("Sample file", "sample.csv", panels.data_url(_data("sample.csv"), "text/csv"))
             gr.HTML(panels.render("downloads", [sample]), padding=False)
             buttons.append(gr.Button("Score the file", variant="primary"))
-    folded = [textbox for box, textbox in zip(space.boxes, boxes, strict=True) if box.is_folded]
-    folded += space.settings.values()
     if folded:
         with gr.Accordion("More settings", open=False):
             for component in folded:
                 component.render()
-    return chips, boxes, file, buttons
+    return chips, file, buttons
 
 
-def _text_box(box: Box) -> gr.Textbox:
-    """Make a text box that is rendered later."""
-    return gr.Textbox(
-        label=box.label,
-        info=box.info or None,
-        placeholder=box.placeholder,
-        lines=box.lines,
-        # A box that grows with a long text takes a browser many seconds to lay out.
-        max_lines=box.lines,
-        render=False,
-    )
+def text_box(label: str, placeholder: str, lines: int, info: str | None = None) -> gr.Textbox:
+    """Make a text box."""
+    # A box that grows with a long text takes a browser many seconds to lay out.
+    return gr.Textbox(label=label, placeholder=placeholder, lines=lines, max_lines=lines, info=info)
+
+
+def _data(name: str) -> bytes:
+    """Read a file of the demo, or else the one of the kit."""
+    own = server.README.with_name(name)
+    return (own if own.exists() else Path(__file__).with_name(name)).read_bytes()
 
 
 def _result_side(space: Space) -> _Shown:
     """Render the answer, and below it the panels, the downloads and the details, hidden until there is a result."""
-    answer = gr.HTML(panels.render("empty", space.steps), padding=False, elem_id="answer")
+    answer = gr.HTML(panels.render("empty"), padding=False, elem_id="answer")
     with gr.Column(visible=False, elem_classes="tm-result") as column:
         places: list[tuple[gr.Column, gr.HTML, Any]] = []
         with gr.Row(equal_height=True):
             for picture in space.pictures:
                 with gr.Column(elem_classes=["tm-picture", *(["tm-wide"] if picture.is_wide else [])]) as place:
                     head = gr.HTML(panels.render("heading", picture.title, ""), padding=False)
-                    is_figure = picture.kind == "figure"
-                    body = gr.Plot(container=False, show_label=False) if is_figure else gr.HTML(padding=False)
+                    body = gr.HTML(padding=False) if picture.is_html else gr.Plot(container=False, show_label=False)
                 places.append((place, head, body))
         downloads = gr.HTML(padding=False)
         with gr.Accordion("Details", open=False):
@@ -194,7 +175,6 @@ def _wire(
     space: Space,
     shown: _Shown,
     chips: list[tuple[gr.Button, list[str]]],
-    boxes: list[gr.Textbox],
     file: gr.File,
     buttons: list[gr.Button],
 ) -> None:
@@ -202,16 +182,17 @@ def _wire(
 
     The script of the page compares the input with what was scored, and keeps it in the fragment of the address.
     """
+    boxes = list(space.boxes)
     settings = list(space.settings.values())
     typed = boxes + settings
-    # What was scored, as the script writes it: it comes with a run, and goes back with its result.
+    # The scored input, as the script writes it: it comes with a run, and goes back with its result.
     token = gr.Textbox(visible=False)
     parts = [part for place in shown.pictures for part in place]
     handle = _handler(space, shown)
     outputs = [shown.answer, shown.column, *parts, shown.table, shown.downloads]
 
     def run(source: str) -> dict[str, Any]:
-        """Return the arguments of an event that scores; `source` is that of the input, as the script writes it."""
+        """Return the arguments of an event that scores; `source` is the place of the input, as the script writes it."""
         return {
             "fn": handle,
             "inputs": [token, file, *typed],
@@ -257,7 +238,8 @@ def _handler(space: Space, shown: _Shown) -> Callable[..., dict[Any, Any]]:
                 rows = inputs.read_table(path, space.limits)
             else:
                 typed = [text or "" for text in values[:n]]
-                inputs.check_typed(typed, space.limits)
+                # Before anything parses it. Counts, blank lines and spaces are not part of the texts.
+                inputs.check_total(typed, space.limits, times=2)
                 rows = space.rows(*typed)
             settings = dict(zip(space.settings, values[n:], strict=True))
             return _changes(space, shown, token, space.score(rows, **settings))
@@ -273,7 +255,7 @@ def _changes(space: Space, shown: _Shown, token: str, result: Result) -> dict[An
     run = result.scored
     notes = run.result["warnings"] + list(result.notes)
     signature = run.result["signature"]
-    answer = (result.cards, result.ranking, result.verdict, notes, result.facts, signature, run.code, token)
+    answer = (result.cards, result.ranking, result.verdict, notes, signature, run.code, token)
     changes: dict[Any, Any] = {
         shown.answer: panels.render("answer", *answer),
         shown.column: gr.update(visible=True),
@@ -299,20 +281,16 @@ def downloads_of(name: str, result: Result) -> list[tuple[str, str, str]]:
 
 
 def filled_table(table: pd.DataFrame) -> Any:
-    """Return the update that shows a table."""
+    """Return the update of the table of details."""
     shown = table.head(_MOST_ROWS).round(4)
     shown = shown.astype(object).where(shown.notna(), "")
     # Each column has room for its longest word, and long texts share the rest.
-    weights = []
-    for name in shown.columns:
-        lengths = shown[name].map(lambda cell: len(str(cell)))
-        # A table of no rows has its head only.
-        longest = max([len(name), *lengths])
-        weights.append(14 + min(longest, 45))
+    longest = [max(map(len, [name, *shown[name].astype(str)])) for name in shown.columns]
+    weights = [14 + min(length, 45) for length in longest]
     total = sum(weights)
     return gr.update(value=shown, column_widths=[f"{100 * weight / total:.1f}%" for weight in weights])
 
 
 def harmless(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table in whose cells no spreadsheet finds a formula."""
+    """Escape the cells of a table that a spreadsheet would evaluate as formulas."""
     return table.map(lambda cell: f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell)

@@ -39,14 +39,14 @@ class Card(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """A score in a ranking: its place, what it is of, with a remark, its share of the largest, and a further fact."""
+    """A score in a ranking: what it is of, a remark, a further fact, its place, and its share of the largest score."""
 
-    place: int
     name: str
     remark: str
     value: float
-    meter: float
     fact: str = ""
+    place: int = 0
+    meter: float = 0.0
 
 
 def _escaped(value: Any) -> Any:
@@ -74,7 +74,7 @@ def render(macro: str, *values: Any) -> str:
 
 
 def data_url(content: bytes, kind: str) -> str:
-    """Return a link that holds a file, which so is on no server."""
+    """Return a link that holds a file, so the server stores nothing."""
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 

@@ -1,4 +1,4 @@
-"""What the encoder does not read, or hardly sees: other languages, and small differences that change a meaning."""
+"""Find texts that the encoder misreads: other languages, and small differences that change the meaning."""
 
 import re
 from collections import Counter
@@ -76,7 +76,7 @@ def contained(texts: Sequence[str], is_alike: np.ndarray) -> tuple[int, int] | N
 
 
 def kind_of(left: Sequence[str], right: Sequence[str]) -> str:
-    """Name the one of `KINDS` in which two lists of words differ only; "" if they differ in more, or not at all."""
+    """Name the only one of `KINDS` in which two lists of words differ; "" if they are equal or differ in more."""
     counts = [Counter(map(str.lower, words)) for words in (left, right)]
     if counts[0] == counts[1]:
         return KINDS[0] if [*map(str.lower, left)] != [*map(str.lower, right)] else ""
@@ -94,7 +94,7 @@ def kind_of(left: Sequence[str], right: Sequence[str]) -> str:
 
 
 def _is_negation(left: Sequence[str], right: Sequence[str]) -> bool:
-    """Tell whether words are the same but for a negation, or for a prefix that negates."""
+    """Tell whether words differ only by a negation, or by a negating prefix."""
     (short, long) = sorted((left, right), key=lambda words: sum(map(len, words)))
     if len(short) == len(long) == 1 and any(prefix + short[0] == long[0] for prefix in _NEGATING):
         return True

@@ -26,7 +26,7 @@ MOST_LEFT_OUT = 60
 NOT_READ = "The model does not read some of these texts, so the score says little about them."
 # Sentences of ours that have nothing in common, for the yardstick.
 UNRELATED = Path(__file__).with_name("unrelated.txt").read_text(encoding="utf-8").splitlines()
-# What a warning advises a program to do, and what a visitor can do.
+# Advice of a warning to a program, and the same for a visitor.
 _ADVICE = {
     " Pass a smaller max_order.": " Choose a smaller “Longest phrase”.",
     "1 of 1 sets have": "The set has",
@@ -76,14 +76,14 @@ def part(metric: Any, name: str) -> ModuleType:
 
 
 def is_default() -> bool:
-    """Whether the demo has the default encoder."""
+    """Tell whether the demo has the default encoder."""
     return isinstance(MODEL, str) and MODEL == "all-MiniLM-L6-v2"
 
 
 def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: bool = False, **given: Any) -> Scored:
     """Run a metric, with details, and with `MODEL` if it takes a model and no other is given.
 
-    english : lists of texts that the default model reads in English only; the short ones of a list are judged together
+    english : lists of texts that the default model reads in English only
     is_drawn : whether the cosines of the texts are returned, by the encoder of the run
     """
     name = metric.name
@@ -107,7 +107,8 @@ def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: boo
             similarity = _similarity(metric, texts["predictions"], run)
     ours = [warning for warning in caught if issubclass(warning.category, UserWarning)]
     messages = [for_visitors(str(warning.message)) for warning in ours]
-    foreign = find_foreign(english) if is_default() else set()
+    # The short texts of a list are judged together.
+    foreign = set(chain.from_iterable(map(reading.find_foreign, english))) if is_default() else set()
     if foreign:
         messages.append(_foreign_note(len(foreign), len(set(chain.from_iterable(english)))))
     # By its name, because each metric has its own copy of the class.
@@ -124,29 +125,23 @@ def _note_on_marks(predictions: Sequence[Any], contexts: Sequence[str | None] | 
     """Say how many texts hold reasoning, special tokens or their prompt, which are not the answer."""
     marks = Marks()
     for i, item in enumerate(predictions):
-        answers = item["answers"] if isinstance(item, dict) else [item] if isinstance(item, str) else item
-        strings = [answer["text"] if isinstance(answer, dict) else answer for answer in answers]
+        if isinstance(item, dict):
+            strings = [answer["text"] for answer in item["answers"]]
+        else:
+            strings = [item] if isinstance(item, str) else item
         marks += clean(strings, contexts=contexts[i] if contexts else None)[1]
     return for_visitors(marks.warning("text-metrics score --strip {}"))
 
 
 def for_visitors(message: str) -> str:
-    """Return a warning of a metric without what only a program can do about it."""
+    """Rephrase a warning of a metric for visitors, without advice for programs."""
     for words, instead in _ADVICE.items():
         message = message.replace(words, instead)
     return message
 
 
-def find_foreign(lists: Sequence[Sequence[str]]) -> set[str]:
-    """Return the texts that are not in English; the short ones of a list are judged together."""
-    foreign: set[str] = set()
-    for texts in lists:
-        foreign.update(reading.find_foreign(texts))
-    return foreign
-
-
 def _foreign_note(n_foreign: int, n_texts: int) -> str:
-    reason = "The model reads English only, so the score is no judgement of them."
+    reason = "The model reads English only, so the score does not judge them."
     if n_texts == 1:
         return f"The text seems not to be in English. {reason.replace('them', 'it')}"
     seem = "seems" if n_foreign == 1 else "seem"
@@ -171,9 +166,8 @@ def _similarity(metric: Any, sets: Sequence[Sequence[str]], given: dict[str, Any
     """Return the cosines of all texts, by the encoder of a call of `compute`."""
     core = part(metric, "core")
     names = core.EmbeddedSetSettings.declared()
-    settings = core.EmbeddedSetSettings.read(
-        {name: value for name, value in given.items() if name in names}, metric.name
-    )
+    known = {name: value for name, value in given.items() if name in names}
+    settings = core.EmbeddedSetSettings.read(known, metric.name)
     vectors = core.embed_sets(core.parse_sets(sets), settings).rows.astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.clip(vectors @ vectors.T, -1.0, 1.0)
@@ -181,7 +175,7 @@ def _similarity(metric: Any, sets: Sequence[Sequence[str]], given: dict[str, Any
 
 @functools.lru_cache(256)
 def yardstick(metric: Any, n: int, **settings: Any) -> float | None:
-    """Return the score of n sentences that have nothing in common; None if there are not as many."""
+    """Return the score of n unrelated sentences; None beyond their number."""
     if not 1 < n <= len(UNRELATED):
         return None
     return float(metric.compute(predictions=[UNRELATED[:n]], model=MODEL, **settings)[metric.name])
@@ -189,13 +183,13 @@ def yardstick(metric: Any, n: int, **settings: Any) -> float | None:
 
 @functools.cache
 def unrelated_cosine(metric: Any) -> float:
-    """Return the mean cosine of sentences that have nothing in common, by the encoder of the demo."""
+    """Return the mean cosine of unrelated sentences, by the encoder of the demo."""
     similarity = _similarity(metric, [UNRELATED], {"model": MODEL})
     return float(similarity[np.triu_indices(len(UNRELATED), 1)].mean())
 
 
 def near(metric: Any) -> float:
-    """Return the cosine from which on texts are alike: two thirds of the way from unrelated texts to equal ones.
+    """Return the least cosine of similar texts: two thirds of the way from unrelated texts to equal ones.
 
     It is 0.69 for the default encoder.
     """
@@ -217,9 +211,8 @@ def contributions(
     texts = []
     matrices = []
     for i, j in places:
-        rest = [k for k in range(len(sets[i])) if k != j]
-        texts.append([sets[i][k] for k in rest])
-        matrices.append(similarity[i][np.ix_(rest, rest)])
+        texts.append([*sets[i][:j], *sets[i][j + 1 :]])
+        matrices.append(np.delete(np.delete(similarity[i], j, 0), j, 1))
     rests = metric.compute(predictions=texts, similarity=matrices, **settings)
     for (i, j), score in zip(places, rests["scores"], strict=True):
         if score is not None:

@@ -1,8 +1,9 @@
-"""The server of a demo: Gradio's, with a bound on requests, and errors that tell no visitor's text to the log."""
+"""The server of a demo: Gradio's, with a bound on requests, and logs without visitors' texts."""
 
 import contextlib
 import inspect
 import logging
+import math
 import os
 import re
 import tempfile
@@ -23,17 +24,17 @@ from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from .inputs import InputError
 from .theme import SCRIPT, STYLE, theme
 
-# How many visitors may wait; each waits at most 3 seconds for each of those before.
+# Visitors that may wait; each waits at most 3 seconds for each of those before.
 QUEUE = 40
-# Connections, of which a visitor has several.
+# Connections; a visitor has several.
 CONNECTIONS = 400
-# How many visitors may have a result whose settings they can still change.
+# Visitors whose result is remembered, so that they can still change its settings.
 SESSIONS = 100
 # Interval of the cleanup, and maximum age of uploads, in seconds.
 DELETE_CACHE = (60, 300)
 # Bytes of all uploads together.
 MOST_UPLOADED = 50_000_000
-# Routes of Gradio that a demo does not need; the first would keep a visitor's texts on disk, for whoever has the link.
+# Routes of Gradio that a demo does not need; the first would keep a visitor's texts on disk, for anybody with the link.
 REFUSED = ("/gradio_api/deep_link", "/gradio_api/openapi.json", "/openapi.json")
 # Where a demo that is not on the Hub shows its metric card.
 CARD = "/card"
@@ -58,22 +59,18 @@ class Demo(gr.Blocks):
 
 def completed(function: Callable[..., Any], inputs: Sequence[Any]) -> list[Any]:
     """Return the arguments of a call with the defaults of those that it leaves out."""
-    parameters = list(inspect.signature(function).parameters.values())
-    if len(inputs) > len(parameters):
-        names = ", ".join(parameter.name for parameter in parameters)
-        raise InputError(f"“data” must have at most {len(parameters)} values: {names}. Got {len(inputs)}.")
-    whole = list(inputs)
-    for parameter in parameters[len(inputs) :]:
-        if parameter.default is parameter.empty:
-            raise InputError(f"“data” must have a value for {parameter.name}.")
-        whole.append(parameter.default)
-    return whole
+    try:
+        call = inspect.signature(function).bind(*inputs)
+    except TypeError as error:
+        raise InputError(f"“data” does not fit the parameters: {error}.") from None
+    call.apply_defaults()
+    return list(call.args)
 
 
 def links(name: str, papers: Sequence[str], card: str) -> list[tuple[str, str]]:
     """Return text and address of the links of a page: the metric card, the papers, and on the Hub the other demos.
 
-    card : the README of the Space; that of a duplicate names its origin, whose owner has the others
+    card : the README of the Space; the README of a duplicate names its origin, whose owner has the others
     """
     short = [paper.partition("://")[2].replace("arxiv.org/abs/", "arXiv ") for paper in papers]
     space = os.environ.get("SPACE_ID", "")
@@ -90,32 +87,28 @@ def links(name: str, papers: Sequence[str], card: str) -> list[tuple[str, str]]:
 def sweep(folder: Path, age: float, most_bytes: int) -> None:
     """Remove files and empty folders that are older than the age, in seconds, and the oldest files beyond the bytes.
 
-    Gradio removes the uploads of which it knows, and no others: one that was aborted has only a temporary name.
+    Gradio removes finished uploads only: an aborted one has a temporary name.
     """
     now = time.time()
     left = most_bytes
-    for path, modified, size in sorted(_files_of(folder), key=lambda file: file[1], reverse=True):
-        left -= size
-        if left < 0 or now - modified > age:
-            with contextlib.suppress(OSError):
+    for path in sorted(folder.rglob("*"), key=_last_change, reverse=True):
+        age_of_path = now - _last_change(path)
+        with contextlib.suppress(OSError):
+            if path.is_dir():
+                if age_of_path > age:
+                    # It fails if the folder has files.
+                    path.rmdir()
+                continue
+            left -= path.stat().st_size
+            if left < 0 or age_of_path > age:
                 path.unlink()
-    for path in sorted(folder.rglob("*/"), reverse=True):
-        with contextlib.suppress(OSError):
-            if now - path.stat().st_mtime > age:
-                # It fails if the folder has files.
-                path.rmdir()
 
 
-def _files_of(folder: Path) -> list[tuple[Path, float, int]]:
-    """List the files below a folder, with the times of their last changes and their sizes."""
-    files = []
-    for path in folder.rglob("*"):
-        # A file may go meanwhile.
-        with contextlib.suppress(OSError):
-            if path.is_file():
-                stat = path.stat()
-                files.append((path, stat.st_mtime, stat.st_size))
-    return files
+def _last_change(path: Path) -> float:
+    """Return the modification time of a file; infinity if it was removed."""
+    with contextlib.suppress(OSError):
+        return path.stat().st_mtime
+    return math.inf
 
 
 def _sweep_forever() -> None:
@@ -127,7 +120,7 @@ def _sweep_forever() -> None:
 
 
 def shown_error(error: Exception) -> gr.Error:
-    """Return what a visitor reads of an error; one of ours is logged by its type and its place in the code."""
+    """Return the error that is shown to a visitor; an internal error is logged by its type and place in the code."""
     if isinstance(error, InputError):
         return gr.Error(str(error), print_exception=False)
     if isinstance(error, gr.Error):
@@ -169,7 +162,7 @@ def _refuse() -> None:
 
 def serve(demo: Demo, file_bytes: int) -> None:
     """Serve the page until the process ends."""
-    # Those of a run are shown to its visitor; any other may contain a visitor's words.
+    # Warnings of a run are shown to its visitor; others may contain a visitor's words.
     warnings.simplefilter("ignore", UserWarning)
     demo.queue(max_size=QUEUE, default_concurrency_limit=1, api_open=False)
     demo.state_session_capacity = SESSIONS

@@ -3,38 +3,33 @@
 import re
 from collections.abc import Callable, Sequence
 from itertools import chain
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
 import numpy as np
 import pandas as pd
 
-from . import panels, plots, reading
+from . import panels, plots, reading, scoring
 from .core import TIE, first_maximum, tied_ranks
 from .inputs import InputError, Limits, Row, lines_of
-from .page import Box, Drawn, Picture, Result, Space
+from .page import Drawn, Picture, Result, text_box
 from .panels import Card, Ranked
-from .scoring import NOT_READ, Scored
 
 LIMITS = Limits()
-SAMPLE = Path(__file__).with_name("sample.csv")
-# Sentences of ours, the first for the concepts walk, dog, take, park and couple of the CommonGen task.
-EXAMPLES = Path(__file__).with_name("examples.json")
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _EXAMPLE = "A man walks his dog in the park.\nIn the park, a man is walking his dog."
 BOXES = (
-    Box("Name of A", "", "A", 1, is_folded=True),
-    Box(
-        "Texts of A", "One text a line.", "A man walks his dog in the park.\nIn the park, a man is walking his dog.", 6
-    ),
-    Box("Name of B", "", "B", 1, is_folded=True),
-    Box("Texts of B (optional)", "A second set, to compare.", "The couple take a train to the sea.", 4),
+    text_box("Name of A", "A", 1),
+    text_box("Texts of A", _EXAMPLE, 6, "One text a line."),
+    text_box("Name of B", "B", 1),
+    text_box("Texts of B (optional)", "The couple take a train to the sea.", 4, "A second set, to compare."),
 )
-STEPS = (
-    "Write or paste texts, one a line, or upload a file. Or click an example.",
-    "Write a second set to compare it with the first. A file may have more sets.",
-    "Press Score.",
+# The prompt that all sets answer.
+PROMPT_BOX = text_box(
+    "What were they asked? (optional)", "", 1, "What the texts share with it is not counted as likeness."
+)
+MARKER_BOX = gr.Checkbox(
+    True, label="Remove list markers", info="Without “1.”, “-” or “•”, if each text of a set begins with one."
 )
 NO_QUALITY = "The score counts differences, not sense: shuffled words or nonsense can score higher than good texts."
 ADDS = "The score with the text less the score without it. Below 0, the set is more diverse without the text."
@@ -43,16 +38,14 @@ MOST_DRAWN = 60
 FIGURES = (
     Picture("Map of the texts"),
     Picture("Similarity of the texts"),
-    Picture("Most and least alike", "html", is_wide=True),
+    Picture("Most and least alike", is_html=True, is_wide=True),
 )
-
-
 # A marker of a list: a bullet, or a number or letter with a point or in brackets.
 _MARKER = re.compile(r"(?:[-*•‣▪·–—]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+(?=\S)")
 
 
 class Sets(NamedTuple):
-    """Sets of texts with their names, and how many texts have lost the marker of a list."""
+    """Sets of texts with their names, and the number of texts whose list marker was removed."""
 
     texts: list[list[str]]
     names: list[str]
@@ -69,10 +62,6 @@ class Sets(NamedTuple):
         letter = self.letter(i)
         name = self.names[i]
         return f"{letter}: {panels.shorten(name, 30)}" if name else letter
-
-    def figure_name(self, i: int) -> str:
-        """Return the name of a set in a figure, which is never empty."""
-        return self.name(i) or "These texts"
 
     def text_name(self, i: int, j: int) -> str:
         """Return the label of a text in a figure: set and text, such as "B3"."""
@@ -98,56 +87,30 @@ def rows_of(name_a: str, a: str, name_b: str, b: str) -> list[Row]:
 
 
 def group(rows: Sequence[Row], *, strip: bool = False) -> Sets:
-    """Group rows into sets, in order of first appearance; `strip` removes the markers of lists."""
+    """Group rows into sets, in order of first appearance.
+
+    strip : remove the markers of a list, such as "1." and "-", if each of two or more texts of a set begins with one
+    """
     members: dict[str, list[str]] = {}
     for row in rows:
         members.setdefault(row.set, []).append(row.text)
     # A name that is the letter says nothing more.
     names = ["" if name == LETTERS[i : i + 1] else name for i, name in enumerate(members)]
-    texts = list(members.values())
     n_stripped = 0
-    if strip:
-        plain = [without_markers(written) for written in texts]
-        n_stripped = sum(old != new for old, new in zip(chain(*texts), chain(*plain), strict=True))
-        texts = plain
-    return Sets(texts, names, n_stripped)
-
-
-def without_markers(texts: list[str]) -> list[str]:
-    """Remove the markers of a list, such as "1." and "-", if each of two or more texts begins with one."""
-    if len(texts) < 2 or not all(map(_MARKER.match, texts)):
-        return texts
-    return [_MARKER.sub("", text, count=1) for text in texts]
-
-
-def marker_box() -> gr.Checkbox:
-    """Make the switch of the markers of lists."""
-    info = "Without “1.”, “-” or “•”, if each text of a set begins with one."
-    return gr.Checkbox(True, label="Remove list markers", info=info)
-
-
-def space(settings: dict[str, Any], **given: Any) -> Space:
-    """Describe a demo over sets of texts."""
-    shared: dict[str, Any] = {
-        "limits": LIMITS,
-        "boxes": BOXES,
-        "examples": EXAMPLES,
-        "steps": STEPS,
-        "rows": rows_of,
-        "sample": SAMPLE,
-    }
-    return Space(settings=settings, **(shared | given))
-
-
-def prompt_box() -> gr.Textbox:
-    """Make the box of the prompt that all sets answer."""
-    info = "What the texts share with it is not counted as likeness."
-    return gr.Textbox(label="What were they asked? (optional)", info=info, lines=1, max_lines=1)
+    for name, texts in members.items():
+        if strip and len(texts) > 1 and all(map(_MARKER.match, texts)):
+            members[name] = [_MARKER.sub("", text, count=1) for text in texts]
+            n_stripped += len(texts)
+    return Sets(list(members.values()), names, n_stripped)
 
 
 def contexts_of(sets: Sets, prompt: str | None) -> list[str] | None:
     """Return the prompt for each set, if there is one."""
     return [prompt] * len(sets.texts) if prompt and prompt.strip() else None
+
+
+# Fields of a `Space` that all demos over sets of texts share. The examples are sentences of ours.
+SHARED: dict[str, Any] = {"limits": LIMITS, "boxes": BOXES, "rows": rows_of}
 
 
 def shown_of(scores: Sequence[float | None]) -> list[int]:
@@ -161,19 +124,21 @@ def shown_of(scores: Sequence[float | None]) -> list[int]:
 
 def result(
     sets: Sets,
-    scored: Scored,
+    scored: scoring.Scored,
     pictures: Sequence[Drawn | None],
     table: pd.DataFrame,
     card_of: Callable[[int, float], Card],
     mean: Card,
     said: str,
-    notes: Sequence[str],
+    of_sizes: str,
+    notes: Sequence[str] = (),
     facts: Sequence[str] = (),
 ) -> Result:
-    """Return what a page shows of sets: the cards of one or two that have a score, or the mean and the ranking of more.
+    """Return the result of sets: cards of one or two that have a score, or the mean and the ranking of more.
 
     card_of : returns the card of a set, from its index and its score
     said : what is said of all, if the model reads the texts
+    of_sizes : what is said of two sets that differ in size
     facts : of each set, for the ranking
     """
     scores = scored.result["scores"]
@@ -185,12 +150,17 @@ def result(
         cards = [mean]
     if not scored.is_read:
         cards = [card._replace(headline="", meter=None) for card in cards]
+    notes = list(notes)
+    if sets.n_stripped:
+        notes.append(f"List markers were removed from {panels.count(sets.n_stripped, 'text')}.")
+    if len(scores) == 2 and len(sets.texts[0]) != len(sets.texts[1]):
+        notes.append(f"The sets differ in size: {of_sizes}")
     if len(known) < len(scores):
-        notes = [*notes, f"{len(scores) - len(known)} of {len(scores)} sets contain a single text: not scored."]
+        notes.append(f"{len(scores) - len(known)} of {len(scores)} sets contain a single text: not scored.")
     ranking = []
     for i, value in known:
         fact = facts[i] if facts else ""
-        ranking.append(Ranked(0, sets.name(i), panels.count(len(sets.texts[i]), "text"), value, 0.0, fact))
+        ranking.append(Ranked(sets.name(i), panels.count(len(sets.texts[i]), "text"), value, fact))
     return Result(
         scored=scored,
         texts={"predictions": sets.texts},
@@ -198,7 +168,7 @@ def result(
         details=table,
         cards=cards,
         ranking=rank(ranking) if len(scores) > 2 else (),
-        verdict=said if scored.is_read else NOT_READ,
+        verdict=said if scored.is_read else scoring.NOT_READ,
         notes=notes,
     )
 
@@ -231,13 +201,12 @@ def verdict(sets: Sets, scores: Sequence[float | None], equal: float, more: str,
 
 
 def figures(
-    sets: Sets, shown: Sequence[int], similarity: np.ndarray, near: float, unrelated: float, prompt: str | None = None
+    metric: Any, sets: Sets, shown: Sequence[int], similarity: np.ndarray, near: float, prompt: str | None
 ) -> list[Drawn | None]:
     """Draw the map, the similarities, and the most and least alike texts of one or two sets; None if there are none.
 
     similarity : cosines of all texts, of shape (n, n)
     near : the cosine from which on the map joins two texts
-    unrelated : the mean cosine of texts that have nothing in common
     prompt : what the texts were asked
     """
     places = [(i, j) for i in shown for j in range(len(sets.texts[i]))]
@@ -248,12 +217,13 @@ def figures(
     square = similarity[np.ix_(rows, rows)]
     names = [sets.text_name(i, j) for i, j in drawn]
     texts = [sets.texts[i][j] for i, j in drawn]
-    groups: dict[str, list[int]] = {sets.figure_name(i): [] for i in shown}
+    groups: dict[str, list[int]] = {sets.name(i): [] for i in shown}
     for k, (i, _) in enumerate(drawn):
-        groups[sets.figure_name(i)].append(k)
+        groups[sets.name(i)].append(k)
     cut = first_of(len(drawn), len(places))
     joined = f"Alike texts are close, and joined from a similarity of {near:.2f} on. Point at a mark to read its text."
-    scale = f"1 is the same meaning. Unrelated texts have {panels.decimals(unrelated)} on average."
+    unrelated = panels.decimals(scoring.unrelated_cosine(metric))
+    scale = f"1 is the same meaning. Unrelated texts have {unrelated} on average."
     if prompt and prompt.strip():
         scale += " What the texts share with the prompt is not counted."
     return [
@@ -307,17 +277,6 @@ def contained_notes(sets: Sets, alike: Sequence[np.ndarray]) -> list[str]:
     return []
 
 
-def common_notes(sets: Sets, remark: str) -> list[str]:
-    """Return the notes of every demo over sets: removed markers, sets of two sizes with a remark, and quality."""
-    notes = []
-    if sets.n_stripped:
-        notes.append(f"List markers were removed from {panels.count(sets.n_stripped, 'text')}.")
-    sizes = list(map(len, sets.texts))
-    if len(sizes) == 2 and sizes[0] != sizes[1]:
-        notes.append(f"The sets differ in size: {remark}")
-    return notes
-
-
 def text_bars(
     sets: Sets, shown: Sequence[int], values: Sequence[Sequence[float | None] | None], title: str, caption: str
 ) -> Drawn | None:
@@ -329,9 +288,9 @@ def text_bars(
     drawn = [(i, j) for i, j in known if j < MOST_DRAWN]
     if not drawn:
         return None
-    groups: dict[str, list[float | None]] = {sets.figure_name(i): [None] * len(drawn) for i in shown}
+    groups: dict[str, list[float | None]] = {sets.name(i): [None] * len(drawn) for i in shown}
     for k, (i, j) in enumerate(drawn):
-        groups[sets.figure_name(i)][k] = values[i][j]  # type: ignore[index]
+        groups[sets.name(i)][k] = values[i][j]  # type: ignore[index]
     names = [f"{sets.text_name(i, j)}  {sets.texts[i][j]}" for i, j in drawn]
     figure = plots.bars(groups, names, [sets.texts[i][j] for i, j in drawn], title)
     return Drawn(figure, caption + first_of(len(drawn), len(known)))
@@ -339,15 +298,13 @@ def text_bars(
 
 def details(sets: Sets, columns: dict[str, list[list[Any]]]) -> pd.DataFrame:
     """Return the table of all texts, with columns that have a value for each text of each set."""
-    rows = [(sets.figure_name(i), j, text) for i, texts in enumerate(sets.texts) for j, text in enumerate(texts, 1)]
-    table: dict[str, Any] = dict(zip(("Set", "No.", "Text"), zip(*rows, strict=True), strict=True))
-    if len(sets.texts) == 1:
-        del table["Set"]
+    rows = [(sets.name(i), j, text) for i, texts in enumerate(sets.texts) for j, text in enumerate(texts, 1)]
+    table = pd.DataFrame(rows, columns=["Set", "No.", "Text"])
     for name, cells in columns.items():
         table[name] = list(chain.from_iterable(cells))
-    return pd.DataFrame(table)
+    return table if len(sets.texts) > 1 else table.drop(columns="Set")
 
 
-def first_of(shown: int, total: int, what: str = "texts") -> str:
+def first_of(shown: int, total: int, what: str = "texts", which: str = "first") -> str:
     """Return a remark for a caption if not all items are shown."""
-    return f" Only the first {shown:,} of {total:,} {what} are shown." if shown < total else ""
+    return f" Only the {which} {shown:,} of {total:,} {what} are shown." if shown < total else ""

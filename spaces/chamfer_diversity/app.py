@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from _kit import inputs, panels, scoring, server, sets
 from _kit.core import TIE
-from _kit.page import Drawn, Picture, Result, build
+from _kit.page import Drawn, Picture, Result, Space, build
 
 chamfer_diversity = scoring.load(__file__, "chamfer_diversity")
 
@@ -17,8 +17,6 @@ NEAR = 0.05
 EQUAL = 0.02
 # Groups of near duplicates, and texts of a group, that are listed.
 MOST_GROUPS, MOST_CHIPS = 12, 5
-# The ends of the scale.
-ENDS = ("0: duplicates", "1: unrelated")
 # The lower bound of each interpretation, as a share of the score of unrelated sentences.
 WORDS = (
     (0.85, "Even the nearest neighbours say different things."),
@@ -49,15 +47,13 @@ def score(rows: list[inputs.Row], prompt: str, markers: bool) -> Result:
     copies = [near_duplicates(square) for square in squares]
     found = [detail or {"distances": [None], "neighbours": [None]} for detail in scored.result["details"]]
     distances = [detail["distances"] for detail in found]
-    originals = []
-    for texts, firsts in zip(given.texts, copies, strict=True):
-        originals.append(numbers_of([firsts.get(j) for j in range(len(texts))]))
-    columns = {
-        "Distance": distances,
-        "Nearest no.": [numbers_of(detail["neighbours"]) for detail in found],
-        "Adds": adds,
-        "Near duplicate of no.": originals,
-    }
+    originals = [[firsts.get(j) for j in range(len(square))] for firsts, square in zip(copies, squares, strict=True)]
+    neighbours = [detail["neighbours"] for detail in found]
+    columns = {"Distance": distances, "Nearest no.": neighbours, "Adds": adds, "Near duplicate of no.": originals}
+    table = sets.details(given, columns)
+    # People count from 1.
+    for name in ("Nearest no.", "Near duplicate of no."):
+        table[name] = table[name].astype("Int64") + 1
 
     def card_of(i: int, value: float) -> panels.Card:
         unrelated = scoring.yardstick(chamfer_diversity, len(given.texts[i]))
@@ -65,13 +61,14 @@ def score(rows: list[inputs.Row], prompt: str, markers: bool) -> Result:
         many = panels.in_words(len(given.texts[i])).capitalize()
         beside = f"{many} unrelated sentences score {unrelated:.2f}." if unrelated else ""
         facts = facts_of(scored.result["details"][i])
-        return panels.Card("", headline, value, "from the nearest", beside, value, unrelated, ENDS, facts=facts)
+        ends = ("0: duplicates", "1: unrelated")
+        return panels.Card("", headline, value, "from the nearest", beside, value, unrelated, ends, facts=facts)
 
     pairs = [(f"{scored.result['mean_pairwise_distance']:.2f}", "All pairs", "on average")]
     near = scoring.near(chamfer_diversity)
     pictures = [
         sets.text_bars(given, shown, distances, "distance", "Of each text to its nearest neighbour."),
-        *sets.figures(given, shown, scored.similarity, near, scoring.unrelated_cosine(chamfer_diversity), prompt),
+        *sets.figures(chamfer_diversity, given, shown, scored.similarity, near, prompt),
         duplicates_panel(given, shown, copies),
         sets.text_bars(given, shown, adds, "adds to the score", sets.ADDS),
     ]
@@ -84,26 +81,20 @@ def score(rows: list[inputs.Row], prompt: str, markers: bool) -> Result:
         return f"they are only {panels.decimals(1 - squares[i][j, k])} apart."
 
     unseen = sets.unseen(given, [square >= near - TIE for square in squares], remark)
-    notes = list(chain(*unseen.values()))
-    notes += sets.common_notes(given, "distances tend to be smaller in a larger set.")
-    notes.append(sets.NO_QUALITY)
-    return sets.result(given, scored, pictures, sets.details(given, columns), card_of, mean, said, notes)
+    notes = [*chain(*unseen.values()), sets.NO_QUALITY]
+    sizes = "distances tend to be smaller in a larger set."
+    return sets.result(given, scored, pictures, table, card_of, mean, said, sizes, notes)
 
 
 def headline_of(value: float, unrelated: float) -> str:
-    """Return the interpretation of a score beside that of unrelated sentences."""
+    """Interpret a score, given the score of unrelated sentences."""
     if value < NEAR - TIE:
         return "Nearly every text has a near duplicate."
     return next(words for least, words in WORDS if value >= least * unrelated - TIE)
 
 
-def numbers_of(places: Sequence[int | None]) -> list[int | None]:
-    """Return the numbers of texts, from 1, by their places, from 0; None where there is none."""
-    return [None if place is None else place + 1 for place in places]
-
-
 def near_duplicates(similarity: np.ndarray) -> dict[int, int]:
-    """Return the texts of a set to remove, each with the first text that remains and to which it is near."""
+    """Map each near duplicate of a set to the first text that it is near to."""
     near = similarity >= 1 - NEAR - TIE
     copies: dict[int, int] = {}
     for i in range(len(near)):
@@ -154,7 +145,8 @@ def api(texts: list[list[str]], contexts: list[str] | None = None) -> dict[str, 
     return compute(texts, contexts).result
 
 
-SPACE = sets.space(
+SPACE = Space(
+    **sets.SHARED,
     metric=chamfer_diversity,
     title="How far is each text from its nearest neighbour?",
     lead="A set is diverse if no text has a near duplicate. Chamfer diversity is the mean distance of the texts, in "
@@ -163,11 +155,11 @@ SPACE = sets.space(
     pictures=(
         Picture("Distance to the nearest neighbour", is_wide=True),
         *sets.FIGURES,
-        Picture("Near duplicates", "html", is_wide=True),
+        Picture("Near duplicates", is_html=True, is_wide=True),
         Picture("What each text adds", is_wide=True),
     ),
     api=api,
-    settings={"prompt": sets.prompt_box(), "markers": sets.marker_box()},
+    settings={"prompt": sets.PROMPT_BOX, "markers": sets.MARKER_BOX},
 )
 
 demo = build(SPACE)

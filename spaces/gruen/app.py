@@ -1,11 +1,10 @@
 """Demo of gruen: the linguistic quality of a text, sentence by sentence."""
 
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from _kit import inputs, panels, scoring, server, sets
-from _kit.page import Box, Drawn, Picture, Result, Space, build
+from _kit.page import Drawn, Picture, Result, Space, build, text_box
 
 gruen = scoring.load(__file__, "gruen")
 
@@ -17,7 +16,7 @@ EXPLAINED = {
     "focus": "0 or −0.1: does each sentence continue the subject?",
 }
 DEDUCTIONS = {"non_redundancy": "repeats itself", "focus": "changes its subject"}
-NO_VERDICT = "GRUEN is for sentences of English prose, so this is no judgement of the text."
+NO_VERDICT = "GRUEN is for sentences of English prose, so the score does not judge this text."
 # Above it, repetition and lost focus contrast with the grammar.
 _FLUENT = 0.4
 # The lower bound of each interpretation.
@@ -33,20 +32,11 @@ _LABELS = ("high score", "doubtful", "low score")
 _BELOW = (0.65, 0.4)
 # Upper bounds on what is drawn, and on the pairs of all texts together in a result.
 MOST_SENTENCES, MOST_LISTED, MOST_PAIRS = 60, 12, 2_000
-# Characters of a repeated passage that are shown.
-_SHARED_LENGTH = 120
-
-
-BOX = Box(
+BOX = text_box(
     "Your text",
-    "Paragraphs are one text. A line --- starts a second text.",
     "The council met on Tuesday. Most members were in favour of the bridge.",
     10,
-)
-STEPS = (
-    "Write or paste a text. A line --- stands between two texts. Or click an example.",
-    "Press Score.",
-    "Look at the sentences with the strongest marks.",
+    "Paragraphs are one text. A line --- starts a second text.",
 )
 
 
@@ -69,8 +59,7 @@ def score(rows: list[inputs.Row]) -> Result:
     ranked = []
     for i, (text, value, detail) in enumerate(zip(texts, result["scores"], result["details"], strict=True), 1):
         parts = [f"{label} {panels.decimals(detail[name])}" for name, label in COMPONENTS.items()]
-        ranked.append(panels.Ranked(0, f"Text {i}: {panels.shorten(text, 60)}", ", ".join(parts), value, 0))
-    facts = [(panels.decimals(result[name]), label, EXPLAINED[name]) for name, label in COMPONENTS.items()]
+        ranked.append(panels.Ranked(f"Text {i}: {panels.shorten(text, 60)}", ", ".join(parts), value))
     return Result(
         scored,
         {"predictions": texts},
@@ -79,7 +68,6 @@ def score(rows: list[inputs.Row]) -> Result:
         cards=[card(result, len(texts), scored.is_read)],
         ranking=sets.rank(ranked) if len(texts) > 2 else [],
         verdict="" if scored.is_read else NO_VERDICT,
-        facts=facts,
     )
 
 
@@ -119,7 +107,7 @@ def deductions(details: list[dict[str, Any]]) -> Drawn:
         for pair in detail["redundant_pairs"]:
             i, j = pair["sentences"]
             why = ", ".join(flag.replace("_", " ") for flag in pair["flags"])
-            shared = panels.shorten(" … ".join(pair["shared"]), _SHARED_LENGTH)
+            shared = panels.shorten(" … ".join(pair["shared"]), 120)
             text = f"{where}sentences {i + 1} and {j + 1} repeat each other: {why}."
             items.append((f"−{0.1 * len(pair['flags']):.1f}", f"{text} Both say “{shared}”." if shared else text))
         for place, gap in enumerate(detail["focus_breaks"]):
@@ -138,11 +126,12 @@ def card(result: dict[str, Any], n: int, is_read: bool) -> panels.Card:
     unit = "of 1" if n == 1 else f"of 1, mean of {n} texts"
     headline, meter = (meaning_of(result), result["gruen"]) if is_read else ("", None)
     ends = ("0: poorly written", "1: fluent, nothing repeated, one subject")
-    return panels.Card("", headline, result["gruen"], unit, meter=meter, ends=ends)
+    facts = [(panels.decimals(result[name]), label, EXPLAINED[name]) for name, label in COMPONENTS.items()]
+    return panels.Card("", headline, result["gruen"], unit, meter=meter, ends=ends, facts=facts)
 
 
 def meaning_of(result: dict[str, Any]) -> str:
-    """Return the interpretation of a score: the grammar, and what was deducted."""
+    """Interpret a score: the grammar and the deductions."""
     grammar = result["grammaticality"]
     lowered = " and ".join(words for name, words in DEDUCTIONS.items() if result[name] <= -0.05)
     fluent = next(words for least, words in WORDS if grammar >= least)
@@ -167,6 +156,8 @@ def api(texts: list[str]) -> dict[str, Any]:
     return compute(texts).result
 
 
+SENTENCES = Picture("Sentence by sentence", is_html=True, is_wide=True)
+DEDUCTED = Picture("Deductions", is_html=True, is_wide=True)
 SPACE = Space(
     metric=gruen,
     title="How well is this text written?",
@@ -174,14 +165,10 @@ SPACE = Space(
     "only, and does not notice every error.",
     limits=LIMITS,
     boxes=(BOX,),
-    examples=Path(__file__).with_name("examples.json"),
-    steps=STEPS,
     rows=lambda box: [inputs.Row(text) for text in inputs.divided(box)],
     score=score,
-    pictures=(Picture("Sentence by sentence", "html", True), Picture("Deductions", "html", True)),
+    pictures=(SENTENCES, DEDUCTED),
     api=api,
-    sample=Path(__file__).with_name("sample.csv"),
-    settings={},
 )
 
 demo = build(SPACE)

@@ -2,13 +2,12 @@
 
 import math
 import re
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 from _kit import inputs, panels, plots, scoring, server, sets
 from _kit.core import first_maximum
-from _kit.page import Box, Drawn, Picture, Result, Space, build
+from _kit.page import Drawn, Picture, Result, Space, build, text_box
 
 probeval = scoring.load(__file__, "probeval")
 
@@ -18,19 +17,15 @@ MOST_COUNTED = 100_000
 CLOSE = 0.1
 # Answers of each side; fewer give no verdict.
 LEAST = 20
-# What the metric calls answers in no cluster.
+# Label of answers in no cluster.
 WRONG = "wrong"
 # Upper bounds on what is drawn.
 MOST_CLUSTERS, MOST_CHIPS = 20, 12
 SIDES = ("people", "model")
+_HINT = "One a line, with an optional count: kettle × 42"
 BOXES = (
-    Box("People's answers", "One a line, with an optional count: kettle × 42", "kettle × 42\npot × 21\ncup", 6),
-    Box("The model's answers", "Sampled many times for the same question.", "a kettle × 45\nsaucepan × 10", 4),
-)
-STEPS = (
-    "Write people's answers to a question, one a line, with an optional count.",
-    "Write a model's answers to it. Or click an example.",
-    "Press Score.",
+    text_box("People's answers", "kettle × 42\npot × 21\ncup", 6, _HINT),
+    text_box("The model's answers", "a kettle × 45\nsaucepan × 10", 4, "Sampled many times for the same question."),
 )
 _COUNT = re.compile(r"(?=0*[1-9])[0-9]{1,9}")
 # "pot*21", "pot: 21", "pot x 21" and "pot (21)"; "Xbox 360", "Netflix 4" and "4x4" are answers.
@@ -40,80 +35,66 @@ _COUNTED = re.compile(rf"(.*\S)(?:\s*[×*]\s*|\s+x\s*|:\s+|\t){_NUMBER}|(.*\S)\s
 _AFTER_COMMA = re.compile(rf"(.*\S),\s+{_NUMBER}")
 
 
-class Answers(NamedTuple):
-    """The answers of people and of a model to a question: text and count of each."""
-
-    people: list[tuple[str, int]]
-    model: list[tuple[str, int]]
+# The answers of each side, each with "text" and "count", as `compute` takes them.
+Answers = dict[str, list[dict[str, Any]]]
 
 
-def rows_of(people: str, model: str) -> list[inputs.Row]:
+def rows_of(*boxes: str) -> list[inputs.Row]:
     """Return a row for each line of the boxes."""
-    lines = [(line, side) for side, box in zip(SIDES, (people, model), strict=True) for line in inputs.lines_of(box)]
-    return [inputs.Row(line, side) for line, side in lines if line]
+    rows = []
+    for side, box in zip(SIDES, boxes, strict=True):
+        rows += [inputs.Row(line, side) for line in inputs.lines_of(box) if line]
+    return rows
 
 
 def group(rows: list[inputs.Row]) -> Answers:
     """Parse the answers of both sides, with their counts."""
-    answers = Answers([], [])
-    with_commas = {side for side in SIDES if all(has_count(row.text) for row in rows if row.set.lower() == side)}
+    written: dict[str, list[str]] = {side: [] for side in SIDES}
     for i, row in enumerate(rows, 1):
         side = row.set.lower()
         if side not in SIDES:
             raise inputs.InputError(f"Row {i}: “set” must be people or model. Got “{row.set[:40]}”.")
-        text, count = divide(row.text, side in with_commas)
-        if not _COUNT.fullmatch(count):
-            where = f"“{panels.shorten(row.text, 40)}” of {side}"
-            raise inputs.InputError(f"{where}: a count must be an integer from 1 to 999,999,999. Got “{count[:40]}”.")
-        answers[SIDES.index(side)].append((text, int(count)))
+        written[side].append(row.text)
+    answers: Answers = {}
+    for side, texts in written.items():
+        with_commas = all(_COUNTED.fullmatch(text) or _AFTER_COMMA.fullmatch(text) for text in texts)
+        answers[side] = [parse(text, with_commas, side) for text in texts]
     return answers
 
 
-def has_count(text: str) -> bool:
-    """Tell whether an answer may have a count, in any form."""
-    return bool(_COUNTED.fullmatch(text) or _AFTER_COMMA.fullmatch(text))
-
-
-def divide(text: str, with_commas: bool) -> tuple[str, str]:
-    """Divide what is written into the answer and its count, "1" if there is none."""
-    found = _COUNTED.fullmatch(text) or (with_commas and _AFTER_COMMA.fullmatch(text))
+def parse(written: str, with_commas: bool, side: str) -> dict[str, Any]:
+    """Divide what is written into the answer and its count, 1 if there is none."""
+    found = _COUNTED.fullmatch(written) or (with_commas and _AFTER_COMMA.fullmatch(written))
     if not found:
-        return text, "1"
+        return {"text": written, "count": 1}
     answer, count = filter(None, found.groups())
-    return answer, count
+    if not _COUNT.fullmatch(count):
+        where = f"“{panels.shorten(written, 40)}” of {side}"
+        raise inputs.InputError(f"{where}: a count must be an integer from 1 to 999,999,999. Got “{count[:40]}”.")
+    return {"text": answer, "count": int(count)}
 
 
 def compute(answers: Answers) -> scoring.Scored:
     """Check the input and compute the metric."""
-    for side, given in zip(SIDES, answers, strict=True):
+    texts = {side: [answer["text"] for answer in given] for side, given in answers.items()}
+    for side, given in texts.items():
         if not given:
             raise inputs.InputError(f"The answers of {side} are missing. Write at least one, or click an example.")
-    inputs.check_texts(texts_of(answers.people + answers.model), LIMITS)
-    total = total_of(answers.people + answers.model)
+    inputs.check_texts(texts["people"] + texts["model"], LIMITS)
+    total = sum(map(total_of, answers.values()))
     if total > MOST_COUNTED:
         raise inputs.InputError(f"The counts are too large: {total:,} in total, the limit here is {MOST_COUNTED:,}.")
-    texts = [texts_of(given) for given in answers]
     return scoring.compute(
         probeval,
-        texts,
-        predictions=[{"id": "0", "answers": counted(answers.model)}],
-        references=[{"id": "0", "question": "", "answers": counted(answers.people)}],
+        list(texts.values()),
+        predictions=[{"id": "0", "answers": answers["model"]}],
+        references=[{"id": "0", "question": "", "answers": answers["people"]}],
     )
 
 
-def texts_of(answers: list[tuple[str, int]]) -> list[str]:
-    """Return the texts of answers, without their counts."""
-    return [text for text, _ in answers]
-
-
-def counted(answers: list[tuple[str, int]]) -> list[dict[str, Any]]:
-    """Return answers with their counts, as arguments of `compute`."""
-    return [{"text": text, "count": count} for text, count in answers]
-
-
-def total_of(answers: list[tuple[str, int]]) -> int:
+def total_of(answers: list[dict[str, Any]]) -> int:
     """Return how many answers there are, by their counts."""
-    return sum(count for _, count in answers)
+    return sum(answer["count"] for answer in answers)
 
 
 def score(rows: list[inputs.Row]) -> Result:
@@ -127,28 +108,30 @@ def score(rows: list[inputs.Row]) -> Result:
     table = []
     for who, key in zip(SIDES, ("gold_assignments", "assignments"), strict=True):
         table += [(who, row["text"], row["count"], names[closest(row)]) for row in detail[key]]
-    notes, is_enough = cautions(answers)
+    n_people, n_model = map(total_of, answers.values())
+    notes = []
+    if min(n_people, n_model) < LEAST:
+        notes = [f"No verdict: each side needs {LEAST} answers. People gave {n_people:,}, the model {n_model:,}."]
     return Result(
         scored,
-        answers._asdict(),
+        answers,
         pictures=cluster_pictures(detail, names),
         details=pd.DataFrame(table, columns=["Who", "Answer", "Count", "Cluster"]),
-        cards=[card(result, detail, scored.is_read and is_enough)],
+        cards=[card(result, detail, scored.is_read and not notes)],
         verdict="" if scored.is_read else scoring.NOT_READ,
-        facts=facts_of(result),
         notes=notes,
     )
 
 
 def cluster_pictures(detail: dict[str, Any], names: dict[str, str]) -> list[Drawn]:
-    """Draw the shares of both sides in the largest clusters, and list their answers; `names` are those of clusters."""
+    """Draw the shares of both sides in the largest clusters, and list their answers; `names` maps labels to names."""
     people = shares_of(detail["gold_assignments"], names)
     model = shares_of(detail["assignments"], names)
     # Wrong answers are always shown, and come last.
     ranked = sorted(names, key=lambda label: (label != WRONG, -max(people[label], model[label])))
     largest = set(ranked[:MOST_CLUSTERS])
     labels = [label for label in names if label in largest]
-    cut = sets.first_of(len(labels), len(names), "clusters").replace("first", "largest")
+    cut = sets.first_of(len(labels), len(names), "clusters", "largest")
     groups = []
     hovers = []
     for label in labels:
@@ -169,7 +152,7 @@ def facts_of(result: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Return the shares of wrong and of covered answers, and the number of clusters."""
     return [
         (f"{result['wrong_rate']:.0%}", "Wrong", "of the model's answers match no cluster."),
-        (f"{result['coverage']:.0%}", "Covered", "of people's answers are in a cluster that the model matches."),
+        (f"{result['coverage']:.0%}", "Covered", "of people's answers are matched."),
         (f"{result['n_clusters']:.3g}", "Clusters", "of people's answers."),
     ]
 
@@ -196,30 +179,27 @@ def members_of(assignments: list[dict[str, Any]], label: str) -> list[str]:
     return [f"{row['text']} × {row['count']:g}" for row in rows]
 
 
-def cautions(answers: Answers) -> tuple[list[str], bool]:
-    """Return what to know about the numbers of answers, and whether they suffice for a verdict."""
-    n_people = total_of(answers.people)
-    n_model = total_of(answers.model)
-    if min(n_people, n_model) >= LEAST:
-        return [], True
-    return [f"No verdict: each side needs {LEAST} answers. People gave {n_people:,}, the model {n_model:,}."], False
-
-
 def card(result: dict[str, Any], detail: dict[str, Any], is_judged: bool) -> panels.Card:
-    """Return the card of the divergence, in nats."""
+    """Return the card of the divergence, in nats, with two yardsticks: only wrong answers, and an even spread."""
     value = result["probeval"]
-    largest = largest_divergence(detail)
-    even = even_divergence(detail)
-    ends = ("0: as people", f"{largest:.2f}: none of their answers")
+    n = detail["n_answers"]
+    clusters = [cluster["cluster"] for cluster in detail["clusters"]]
+    largest = divergence(detail, {WRONG: n})
+    even = divergence(detail, dict.fromkeys(clusters, n / len(clusters)))
+    shown = panels.Card("", "", value, "nats apart", facts=facts_of(result))
     if not is_judged:
-        return panels.Card("", "", value, "nats apart", ends=ends)
-    headline = headline_of(value, even, largest, result["wrong_rate"])
-    beside = f"As many answers, spread evenly over people's clusters, are {even:.2f} apart."
-    return panels.Card("", headline, value, "nats apart", beside, value / largest, even / largest, ends)
+        return shown
+    return shown._replace(
+        headline=headline_of(value, even, largest, result["wrong_rate"]),
+        meaning=f"As many answers, spread evenly over people's clusters, are {even:.2f} apart.",
+        meter=value / largest,
+        mark=even / largest,
+        ends=("0: as people", f"{largest:.2f}: none of their answers"),
+    )
 
 
 def headline_of(value: float, even: float, largest: float, wrong_rate: float) -> str:
-    """Return the interpretation of a divergence, beside that of answers without preference and of wrong answers."""
+    """Interpret a divergence, given the divergences of an even spread and of wrong answers only."""
     if value <= CLOSE:
         return "The model answers much as people do."
     if wrong_rate > 0.5:
@@ -229,17 +209,6 @@ def headline_of(value: float, even: float, largest: float, wrong_rate: float) ->
     if value <= even:
         return "The model answers somewhat as people do."
     return "The model has other favourites than people."
-
-
-def largest_divergence(detail: dict[str, Any]) -> float:
-    """Return the divergence if none of the model's answers matched a cluster."""
-    return divergence(detail, {WRONG: detail["n_answers"]})
-
-
-def even_divergence(detail: dict[str, Any]) -> float:
-    """Return the divergence if the model's answers were spread evenly over people's clusters."""
-    clusters = [cluster["cluster"] for cluster in detail["clusters"]]
-    return divergence(detail, dict.fromkeys(clusters, detail["n_answers"] / len(clusters)))
 
 
 def divergence(detail: dict[str, Any], answers: dict[str, float]) -> float:
@@ -264,10 +233,12 @@ def api(people: list[str], model: list[str]) -> dict[str, Any]:
         with the clusters; "warnings"; and the "signature" to report with the score.
 
     """
-    for name, texts in zip(SIDES, (people, model), strict=True):
+    answers: Answers = {}
+    for side, texts in zip(SIDES, (people, model), strict=True):
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise inputs.InputError(f"{name} must be a list of texts.")
-    return compute(Answers([(text, 1) for text in people], [(text, 1) for text in model])).result
+            raise inputs.InputError(f"{side} must be a list of texts.")
+        answers[side] = [{"text": text, "count": 1} for text in texts]
+    return compute(answers).result
 
 
 SPACE = Space(
@@ -277,18 +248,14 @@ SPACE = Space(
     "distribution of a model's answers with that of people's. English only.",
     limits=LIMITS,
     boxes=BOXES,
-    examples=Path(__file__).with_name("examples.json"),
-    steps=STEPS,
     rows=rows_of,
     score=score,
-    pictures=(Picture("Shares by cluster", is_wide=True), Picture("The clusters", "html", is_wide=True)),
+    pictures=(Picture("Shares by cluster", is_wide=True), Picture("The clusters", is_html=True, is_wide=True)),
     api=api,
-    sample=Path(__file__).with_name("sample.csv"),
-    settings={},
 )
 
 demo = build(SPACE)
 
 if __name__ == "__main__":
-    compute(Answers([("warm", 1)], [("up", 1)]))
+    api(["warm"], ["up"])
     server.serve(demo, SPACE.limits.file_bytes)

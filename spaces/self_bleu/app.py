@@ -6,10 +6,9 @@ from itertools import chain
 from typing import Any, Literal
 
 import gradio as gr
-import numpy as np
 import pandas as pd
 from _kit import inputs, panels, plots, scoring, server, sets
-from _kit.page import Drawn, Picture, Result, build
+from _kit.page import Drawn, Picture, Result, Space, build
 
 self_bleu = scoring.load(__file__, "self_bleu")
 is_unspaced = scoring.part(self_bleu, "core").is_unspaced
@@ -39,7 +38,6 @@ WORDS = (
     (0.02, "They repeat few of each other's phrases."),
     (0.0, "They share hardly any long phrase."),
 )
-NOT_COMPARED = "The score says little about some of these texts."
 
 
 def compute(texts: Any, max_order: Any, tokenizer: Any) -> scoring.Scored:
@@ -50,8 +48,12 @@ def compute(texts: Any, max_order: Any, tokenizer: Any) -> scoring.Scored:
     given = inputs.check_sets(texts, sets.LIMITS)
     if all(len(members) < 2 for members in given):
         raise inputs.InputError("A single text has no others to repeat: a set needs at least two. Write one a line.")
-    settings = {"max_order": int(max_order), "tokenizer": tokenizer, "singletons": "skip"}
-    return scoring.compute(self_bleu, predictions=given, **settings)
+    return run(given, int(max_order), tokenizer)
+
+
+def run(given: list[list[str]], order: int, tokenizer: str) -> scoring.Scored:
+    """Compute the metric; a set of one text has no score."""
+    return scoring.compute(self_bleu, predictions=given, max_order=order, tokenizer=tokenizer, singletons="skip")
 
 
 def score(rows: list[inputs.Row], markers: bool, max_order: int, tokenizer: str) -> Result:
@@ -60,9 +62,8 @@ def score(rows: list[inputs.Row], markers: bool, max_order: int, tokenizer: str)
     order = int(max_order)
     scored = compute(given.texts, max_order, tokenizer)
     result = scored.result
-    scores = result["scores"]
-    tokens = [split_all(texts, tokenizer) for texts in given.texts]
-    mixed = [shuffle_all(texts, 0) for texts in tokens]
+    tokens = [split(texts, tokenizer) for texts in given.texts]
+    mixed = [shuffle(texts, 0) for texts in tokens]
     shuffled = score_shuffled(tokens, order, tokenizer)
     repeated = [phrases(texts, order) for texts in tokens]
     longest = [max(map(len, of_set), default=0) for of_set in repeated]
@@ -78,39 +79,36 @@ def score(rows: list[inputs.Row], markers: bool, max_order: int, tokenizer: str)
         facts = facts_of(detail, order)
         return panels.Card(name, headline, value, f"self-BLEU-{order}", remark, value, mixed, ends, facts=facts)
 
-    shown = sets.shown_of(scores)[0]
+    def card_of_set(i: int, value: float) -> panels.Card:
+        return card_of("", value, shuffled[i][f"self_bleu_{order}"], result["details"][i], longest[i])
+
+    shown = sets.shown_of(result["scores"])[0]
     name = f"{given.name(shown)}. " if given.name(shown) else ""
-    figure = order_bars(result["details"][shown], shuffled["details"][shown], order)
+    figure = order_bars(result["details"][shown], shuffled[shown], order)
     pictures = [
         marked(tokens[shown], order, f"{name}Phrases that another text contains, too.", 0),
         marked(mixed[shown], order, f"{name}In one random order, which is nonsense.", 1),
         Drawn(figure, f"{name}Higher is less diverse."),
     ]
-    mean = card_of(f"Mean of {len(scores)} sets", result["self_bleu"], shuffled["self_bleu"], result, max(longest))
-    said = f"{comparison(given, result, shuffled, order)} Self-BLEU compares words, not meanings."
+    overall = pd.DataFrame(shuffled).mean().to_dict()
+    title = f"Mean of {len(given.texts)} sets"
+    mean = card_of(title, result["self_bleu"], overall[f"self_bleu_{order}"], result, max(longest))
+    said = f"{comparison(given, result, overall, order)} Self-BLEU compares words, not meanings."
     if shares_nothing:
         said = "No word is in two texts. Self-BLEU compares words, not meanings."
     elif is_doubtful:
-        said = NOT_COMPARED
-    return sets.result(
-        given,
-        scored,
-        pictures,
-        phrase_table(given, repeated),
-        lambda i, value: card_of("", value, shuffled["scores"][i], result["details"][i], longest[i]),
-        mean,
-        said,
-        sets.common_notes(given, "self-BLEU tends to be larger in a larger set."),
-    )
+        said = "The score says little about some of these texts."
+    sizes = "self-BLEU tends to be larger in a larger set."
+    return sets.result(given, scored, pictures, phrase_table(given, repeated), card_of_set, mean, said, sizes)
 
 
 def phrase_of(order: int) -> str:
-    """Return what the longest n-grams are called."""
+    """Name the longest n-grams."""
     return f"phrase of {panels.in_words(order)} words" if order > 1 else "word"
 
 
 def headline_of(value: float, longest: int, order: int) -> str:
-    """Return the interpretation of a score; `longest` is the length of the longest phrase in two texts."""
+    """Interpret a score; `longest` is the length of the longest phrase in two texts."""
     if not longest:
         return "No word is shared."
     if longest < order:
@@ -147,57 +145,38 @@ def phrase_table(given: sets.Sets, repeated: list[dict[tuple[str, ...], set[int]
         ordered = sorted(holders.items(), key=lambda item: (-len(item[0]), -len(item[1])))
         for phrase, texts in ordered:
             numbers = ", ".join(str(j + 1) for j in sorted(texts))
-            table.append((given.figure_name(i), " ".join(phrase), len(phrase), numbers))
-    return pd.DataFrame(table, columns=["Set", "Phrase", "Length", "In texts no."])
+            table.append((given.name(i), " ".join(phrase), len(phrase), numbers))
+    shown = pd.DataFrame(table, columns=["Set", "Phrase", "Length", "In texts no."])
+    return shown if len(given.texts) > 1 else shown.drop(columns="Set")
 
 
-def split_all(texts: list[str], tokenizer: str) -> list[list[str]]:
-    """Tokenize texts."""
-    return [split(text, tokenizer) for text in texts]
+def split(texts: list[str], tokenizer: str) -> list[list[str]]:
+    """Tokenize texts as the metric does."""
+    tokens, _ = scoring.part(self_bleu, "self_bleu_tokenizers").tokenize(texts, tokenizer, str)
+    return tokens
 
 
-def shuffle_all(texts: list[list[str]], seed: int) -> list[list[str]]:
-    """Shuffle the words of each text."""
-    return [shuffle(tokens, f"{seed} {i}") for i, tokens in enumerate(texts)]
+def shuffle(texts: list[list[str]], seed: int) -> list[list[str]]:
+    """Shuffle the words of each text, deterministically."""
+    generator = random.Random(seed)
+    return [generator.sample(tokens, len(tokens)) for tokens in texts]
 
 
-def score_shuffled(sets_of_tokens: list[list[list[str]]], order: int, tokenizer: str) -> dict[str, Any]:
-    """Score the texts of each set with their words shuffled: the mean of `SHUFFLES` orders of the words.
+def score_shuffled(sets_of_tokens: list[list[list[str]]], order: int, tokenizer: str) -> list[dict[str, float]]:
+    """Return self-BLEU by order of each set with its words shuffled: the means of `SHUFFLES` orders of the words.
 
-    Returns "scores", "details" with self-BLEU by order for each set, and the means of both over sets, as `compute`.
+    A set of one text has NaN.
     """
     # With Chinese, a word in Latin script is one token: spaces keep it apart from the next.
     space = "" if tokenizer == "char" else " "
     texts = []
     for tokens in sets_of_tokens:
         for seed in range(SHUFFLES):
-            texts.append([space.join(words) for words in shuffle_all(tokens, seed)])
-    settings = {"max_order": order, "tokenizer": tokenizer, "singletons": "skip"}
-    found = scoring.compute(self_bleu, predictions=texts, **settings).result
+            texts.append([space.join(words) for words in shuffle(tokens, seed)])
+    details = run(texts, order, tokenizer).result["details"]
     names = [f"self_bleu_{n}" for n in range(1, order + 1)]
-    result: dict[str, Any] = {"scores": [], "details": []}
-    for start in range(0, len(texts), SHUFFLES):
-        details = found["details"][start : start + SHUFFLES]
-        if found["scores"][start] is None:
-            result["scores"].append(None)
-            result["details"].append(details[0])
-        else:
-            means = {name: float(np.mean([detail[name] for detail in details])) for name in names}
-            result["scores"].append(float(np.mean(found["scores"][start : start + SHUFFLES])))
-            result["details"].append(means)
-    # Each set has as many orders, so that these are the means over sets, too.
-    return result | {name: found[name] for name in ["self_bleu", *names]}
-
-
-def split(text: str, tokenizer: str) -> list[str]:
-    """Tokenize a text as the metric does."""
-    ((tokens,), _) = scoring.part(self_bleu, "self_bleu_tokenizers").tokenize([text], tokenizer, str)
-    return tokens
-
-
-def shuffle(tokens: list[str], seed: str) -> list[str]:
-    """Shuffle the words of a text, deterministically."""
-    return random.Random(f"{seed} {' '.join(tokens)}").sample(tokens, len(tokens))
+    table = pd.DataFrame(details)[names].astype(float)
+    return table.groupby(table.index // SHUFFLES).mean().to_dict("records")
 
 
 def phrases(texts: list[list[str]], order: int) -> dict[tuple[str, ...], set[int]]:
@@ -237,7 +216,7 @@ def pieces_of(tokens: list[str], repeated: Container[tuple[str, ...]], order: in
     return pieces
 
 
-def comparison(given: sets.Sets, result: dict[str, Any], shuffled: dict[str, Any], order: int) -> str:
+def comparison(given: sets.Sets, result: dict[str, Any], shuffled: dict[str, float], order: int) -> str:
     """Compare two sets, or the texts with their words shuffled, at the largest order at which one repeats anything."""
     scored = [i for i, value in enumerate(result["scores"]) if value is not None]
     names = ["these texts", "shuffled words"]
@@ -245,21 +224,22 @@ def comparison(given: sets.Sets, result: dict[str, Any], shuffled: dict[str, Any
     if len(scored) == 2:
         names = [given.name(i) for i in scored]
         sides = [result["details"][i] for i in scored]
-    for n in range(order, 0, -1):
-        values = [side[f"self_bleu_{n}"] for side in sides]
-        if max(values) >= EQUAL:
-            break
-    else:
+    gaps = {}
+    for n in range(1, order + 1):
+        left, right = (side[f"self_bleu_{n}"] for side in sides)
+        if max(left, right) >= EQUAL:
+            gaps[n] = left - right
+    if not gaps:
         return "Hardly anything is repeated."
+    n = max(gaps)
     begin = ""
     kind = ""
     if n < order:
         begin = f"Hardly any phrase of {panels.in_words(order)} words is shared. "
         kind = f" of phrases of {panels.in_words(n)} words" if n > 1 else " of single words"
-    gap = values[0] - values[1]
-    if abs(gap) < EQUAL:
+    if abs(gaps[n]) < EQUAL:
         return f"{begin}As much repetition{kind} in {names[0]} as in {names[1]}."
-    return f"{begin}{'More' if gap > 0 else 'Less'} repetition{kind} in {names[0]} than in {names[1]}."
+    return f"{begin}{'More' if gaps[n] > 0 else 'Less'} repetition{kind} in {names[0]} than in {names[1]}."
 
 
 def api(
@@ -287,19 +267,20 @@ ORDER_SLIDER = gr.Slider(1, MOST_ORDERS, 4, step=1, label="Longest phrase", info
 TOKENIZER_LIST = gr.Dropdown(
     [(label, name) for name, label in TOKENIZERS.items()], value="whitespace", label="Split texts at"
 )
-SPACE = sets.space(
+SPACE = Space(
+    **sets.SHARED,
     metric=self_bleu,
     title="How much do these texts repeat each other?",
     lead="Self-BLEU, Distinct-n and Entropy-n count repeated words and phrases. They are fast and widely reported, "
     "and they ignore meaning.",
     score=score,
     pictures=(
-        Picture("Repeated phrases", "html"),
-        Picture("The same texts, shuffled", "html"),
+        Picture("Repeated phrases", is_html=True),
+        Picture("The same texts, shuffled", is_html=True),
         Picture("Self-BLEU by order", is_wide=True),
     ),
     api=api,
-    settings={"markers": sets.marker_box(), "max_order": ORDER_SLIDER, "tokenizer": TOKENIZER_LIST},
+    settings={"markers": sets.MARKER_BOX, "max_order": ORDER_SLIDER, "tokenizer": TOKENIZER_LIST},
 )
 
 demo = build(SPACE)

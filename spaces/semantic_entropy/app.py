@@ -3,13 +3,12 @@
 import math
 from collections.abc import Sequence
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 import numpy as np
 from _kit import inputs, panels, scoring, server, sets
-from _kit.page import Drawn, Picture, Result, build
+from _kit.page import Drawn, Picture, Result, Space, build
 
 semantic_entropy = scoring.load(__file__, "semantic_entropy")
 
@@ -22,7 +21,7 @@ INFO = (
     if scoring.is_default()
     else f"It depends on the encoder: unrelated texts have {scoring.unrelated_cosine(semantic_entropy):.2f} on average."
 )
-# An encoder without a calibrated threshold begins at that of the map.
+# Without a calibrated threshold, the slider begins at the threshold of the map.
 FIRST_SAME = SAME if scoring.is_default() else min(round(scoring.near(semantic_entropy), 2), MOST_SAME)
 # Classes of a set, and texts of a class, that are listed.
 MOST_CLASSES, MOST_CHIPS = 12, 6
@@ -31,7 +30,7 @@ EQUAL = 0.005
 
 
 def compute(texts: Any, same: Any, contexts: Any = None, is_drawn: bool = False) -> scoring.Scored:
-    """Check the input and compute the metric; the default of `same` stands for that of the metric."""
+    """Check the input and compute the metric; the default of `same` is not passed on."""
     inputs.check_number("same", same, LEAST_SAME, MOST_SAME)
     given = inputs.check_sets(texts, sets.LIMITS, contexts)
     # Other models have no default.
@@ -63,8 +62,7 @@ def score(rows: list[inputs.Row], prompt: str, markers: bool, same: float) -> Re
         return panels.Card("", headline, value, "nats of entropy", beside, value / math.log(n), ends=ends)
 
     pictures: list[Drawn | None] = [classes_panel(given, shown, classes, same)]
-    unrelated = scoring.unrelated_cosine(semantic_entropy)
-    pictures += sets.figures(given, shown, scored.similarity, float(same), unrelated, prompt)
+    pictures += sets.figures(semantic_entropy, given, shown, scored.similarity, float(same), prompt)
     table = sets.details(given, {"Meaning": classes})
     # People count from 1.
     table["Meaning"] += 1
@@ -72,11 +70,10 @@ def score(rows: list[inputs.Row], prompt: str, markers: bool, same: float) -> Re
     mean = panels.Card("", "", scored.result["semantic_entropy"], unit)
     equal = "Both sets are equally certain."
     said = sets.verdict(given, scores, EQUAL, "More meanings, or more even ones,", equal)
-    notes = list(chain(*unseen.values()))
-    notes += sets.contained_notes(given, alike)
-    notes += sets.common_notes(given, "a larger set can have more meanings.")
+    sizes = "a larger set can have more meanings."
+    notes = [*chain(*unseen.values()), *sets.contained_notes(given, alike)]
     facts = [panels.count(k, "meaning") for k in counts]
-    return sets.result(given, scored, pictures, table, card_of, mean, said, notes, facts)
+    return sets.result(given, scored, pictures, table, card_of, mean, said, sizes, notes, facts)
 
 
 def classes_panel(given: sets.Sets, shown: Sequence[int], classes: list[list[int]], same: float) -> Drawn:
@@ -91,7 +88,7 @@ def classes_panel(given: sets.Sets, shown: Sequence[int], classes: list[list[int
         largest = sorted(members.values(), key=len, reverse=True)[: MOST_CLASSES // len(shown)]
         for texts in largest:
             groups.append((panels.count(len(texts), "text"), [(given.name(i), texts, series)]))
-    cut = sets.first_of(len(groups), total, "classes").replace("first", "largest")
+    cut = sets.first_of(len(groups), total, "classes", "largest")
     caption = f"All texts of a class have cosines of at least {same:g} with each other.{cut}"
     return Drawn(panels.render("groups", groups, MOST_CHIPS), caption)
 
@@ -101,7 +98,7 @@ def api(texts: list[list[str]], same: float = FIRST_SAME, contexts: list[str] | 
 
     Args:
         texts: sets of English texts, each a list of strings, such as a model's answers to a question.
-        same: the least cosine of texts that say the same, from 0.5 to 1. The default is that of the page; with the
+        same: the least cosine of texts that say the same, from 0.5 to 1. The default is the slider's; with the
             default encoder it is calibrated, and stands for a smaller one with contexts.
         contexts: for each set, the question that its texts answer.
 
@@ -115,20 +112,16 @@ def api(texts: list[list[str]], same: float = FIRST_SAME, contexts: list[str] | 
 
 
 SAME_SLIDER = gr.Slider(LEAST_SAME, MOST_SAME, FIRST_SAME, step=0.01, label="Say the same from this cosine", info=INFO)
-SPACE = sets.space(
+SPACE = Space(
+    **sets.SHARED,
     metric=semantic_entropy,
     title="How many meanings do these answers have?",
     lead="A model that is sure of its answer says the same each time, in other words. Semantic entropy is the entropy "
     "of the meanings: 0 if all say the same. English only.",
-    examples=Path(__file__).with_name("examples.json"),
     score=score,
-    pictures=(Picture("Texts that say the same", "html", is_wide=True), *sets.FIGURES),
+    pictures=(Picture("Texts that say the same", is_html=True, is_wide=True), *sets.FIGURES),
     api=api,
-    settings={
-        "prompt": sets.prompt_box(),
-        "markers": sets.marker_box(),
-        "same": SAME_SLIDER,
-    },
+    settings={"prompt": sets.PROMPT_BOX, "markers": sets.MARKER_BOX, "same": SAME_SLIDER},
 )
 
 demo = build(SPACE)

@@ -7,7 +7,7 @@ import gradio as gr
 import numpy as np
 from _kit import inputs, panels, scoring, server, sets
 from _kit.core import TIE
-from _kit.page import Picture, Result, build
+from _kit.page import Picture, Result, Space, build
 
 vendi_embed = scoring.load(__file__, "vendi_embed")
 
@@ -56,19 +56,18 @@ def score(rows: list[inputs.Row], prompt: str, markers: bool, q: float) -> Resul
         beside = f"{panels.in_words(n).capitalize()} unrelated sentences score {unrelated:.2f}."
         return card._replace(meaning=beside, mark=(unrelated - 1) / (n - 1))
 
-    unrelated = scoring.unrelated_cosine(vendi_embed)
-    pictures = sets.figures(given, shown, scored.similarity, near, unrelated, prompt)
+    pictures = sets.figures(vendi_embed, given, shown, scored.similarity, near, prompt)
     pictures.append(sets.text_bars(given, shown, adds, "adds to the score", sets.ADDS))
     mean = panels.Card("", "", scored.result["vendi_embed"], f"on average over {len(scores)} sets")
     more = sets.verdict(given, scores, EQUAL, "More different things", "As many different things in both sets.")
-    notes = list(chain(*unseen.values()))
-    notes += sets.common_notes(given, "a larger set can reach a larger score.")
-    notes.append(sets.NO_QUALITY)
-    return sets.result(given, scored, pictures, sets.details(given, {"Adds": adds}), card_of, mean, more, notes)
+    notes = [*chain(*unseen.values()), sets.NO_QUALITY]
+    sizes = "a larger set can reach a larger score."
+    table = sets.details(given, {"Adds": adds})
+    return sets.result(given, scored, pictures, table, card_of, mean, more, sizes, notes)
 
 
 def headline_of(value: float, n: int, unrelated: float) -> str:
-    """Return the interpretation of a score beside that of unrelated sentences."""
+    """Interpret a score of n texts, given the score of unrelated sentences."""
     texts = panels.in_words(n)
     if n == 1:
         return "A single text: there is nothing to compare."
@@ -96,7 +95,9 @@ def api(texts: list[list[str]], q: float = 1.0, contexts: list[str] | None = Non
     return compute(texts, q, contexts).result
 
 
-SPACE = sets.space(
+ORDER_SLIDER = gr.Slider(LEAST_ORDER, MOST_ORDER, 1, step=0.1, label="Order q", info=ORDER)
+SPACE = Space(
+    **sets.SHARED,
     metric=vendi_embed,
     title="How many different things do these texts say?",
     lead="Four sentences can say four things, or one thing four times. The Vendi score counts meanings, not words. "
@@ -104,11 +105,7 @@ SPACE = sets.space(
     score=score,
     pictures=(*sets.FIGURES, Picture("What each text adds", is_wide=True)),
     api=api,
-    settings={
-        "prompt": sets.prompt_box(),
-        "markers": sets.marker_box(),
-        "q": gr.Slider(LEAST_ORDER, MOST_ORDER, 1, step=0.1, label="Order q", info=ORDER),
-    },
+    settings={"prompt": sets.PROMPT_BOX, "markers": sets.MARKER_BOX, "q": ORDER_SLIDER},
 )
 
 demo = build(SPACE)

@@ -1,37 +1,55 @@
 """A diverse subset of good texts, chosen greedily."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from text_metrics.core_api import TIE, first_maximum, unit_vectors
+from text_metrics.core_api import LIMITS, TIE, batches_by_size, first_maximum, unit_vectors
 
 # Texts of a group that are looked at together.
 _LAZY_ROWS = 512
+# Groups of at most so many texts are chosen from together, by all their cosines.
+_SMALL = 64
 
 
-def subset_score(vectors: np.ndarray, quality: np.ndarray) -> float:
-    """Score a subset of k texts: mean quality times the Vendi score of order 2.
+def subset_score(vectors: np.ndarray, quality: np.ndarray) -> np.ndarray:
+    """Score subsets of k texts: mean quality times the Vendi score of order 2.
 
     The score needs the sum of the squared cosines, which is the sum of the squares of XXᵀ, or of XᵀX: memory grows
     with the smaller of k and d.
 
     Parameters
     ----------
-    vectors : ndarray of shape (k, d), rows of length 1
-    quality : ndarray of shape (k,), in [0, 1]
+    vectors : ndarray of shape (..., k, d), rows of length 1
+    quality : ndarray of shape (..., k), in [0, 1]
 
     Returns
     -------
-    float, in [0, k]; higher is better
+    ndarray of shape (...,), in [0, k]; higher is better
     """
-    n, d = vectors.shape
-    products = vectors @ vectors.T if n <= d else vectors.T @ vectors
-    return float(quality.mean() * n**2 / np.square(products).sum())
+    n, d = vectors.shape[-2:]
+    transposed = np.swapaxes(vectors, -2, -1)
+    products = vectors @ transposed if n <= d else transposed @ vectors
+    return quality.mean(axis=-1) * n**2 / np.square(products).sum(axis=(-2, -1))
 
 
-def choose(
+def score_subsets(embeddings: np.ndarray, quality: np.ndarray, subsets: Sequence[np.ndarray]) -> np.ndarray:
+    """Score subsets of texts, given by their rows, as `subset_score` does: (m,); an empty subset scores 0."""
+    scores = np.zeros(len(subsets))
+    sizes = np.array([len(rows) for rows in subsets])
+    filled = np.flatnonzero(sizes)
+    if not len(filled):
+        return scores
+    rows_of_subsets = np.concatenate(subsets)
+    for members, places in batches_by_size(sizes[filled], LIMITS.block_rows):
+        rows = rows_of_subsets[places]
+        scores[filled[members]] = subset_score(unit_vectors(embeddings[rows]), quality[rows])
+    return scores
+
+
+def choose_greedily(
     embeddings: np.ndarray,
     quality: np.ndarray,
     sizes: np.ndarray,
@@ -58,13 +76,49 @@ def choose(
     -------
     list of m ndarrays: the places of the chosen texts in their group, in the order of choice
     """
-    chosen = []
-    for start, size, wanted in zip(np.cumsum(sizes) - sizes, sizes, keep.tolist(), strict=True):
-        order = np.argsort(ranks[start : start + size], kind="stable")
-        rows = start + order
-        picked = _choose(unit_vectors(embeddings[rows]), quality[rows], wanted, 1 - min_distance + TIE)
-        chosen.append(order[picked])
+    chosen = [np.empty(0, dtype=np.int64)] * len(sizes)
+    largest = 1 - min_distance + TIE
+    filled = np.flatnonzero(sizes)
+    for members, rows in batches_by_size(sizes[filled], LIMITS.block_rows):
+        groups = filled[members]
+        order = np.argsort(ranks[rows], axis=1, kind="stable")
+        rows = np.take_along_axis(rows, order, axis=1)
+        vectors = unit_vectors(embeddings[rows])
+        if rows.shape[1] <= _SMALL:
+            picked = _choose_together(vectors, quality[rows], keep[groups], largest)
+        else:
+            group_arguments = zip(vectors, quality[rows], keep[groups].tolist(), strict=True)
+            picked = [_choose(*arguments, largest) for arguments in group_arguments]
+        for group, group_order, places in zip(groups.tolist(), order, picked, strict=True):
+            chosen[group] = group_order[places]
     return chosen
+
+
+def _choose_together(vectors: np.ndarray, quality: np.ndarray, wanted: np.ndarray, largest: float) -> list[np.ndarray]:
+    """Choose in b groups of k texts, as `_choose` does: of vectors (b, k, d), quality (b, k) and wanted (b,)."""
+    n_groups, n_texts, _ = vectors.shape
+    groups = np.arange(n_groups)
+    cosines = vectors @ np.swapaxes(vectors, 1, 2)
+    crossed = np.zeros((n_groups, n_texts))
+    free = np.ones((n_groups, n_texts), dtype=bool)
+    squares = np.zeros(n_groups)
+    total = np.zeros(n_groups)
+    n_steps = int(wanted.max())
+    picked = np.empty((n_groups, n_steps), dtype=np.int64)
+    n_chosen = np.zeros(n_groups, dtype=np.int64)
+    for step in range(n_steps):
+        # A group that is complete is followed further, but none of its choices counts.
+        n_chosen += (step < wanted) & free.any(axis=1)
+        scores = (total[:, None] + quality) * (step + 1) / (squares[:, None] + 2 * crossed + 1)
+        places = first_maximum(np.where(free, scores, -math.inf))
+        picked[:, step] = places
+        squares += 2 * crossed[groups, places] + 1
+        total += quality[groups, places]
+        near = cosines[groups, places]
+        crossed += np.square(near)
+        free &= near <= largest
+        free[groups, places] = False
+    return [places[:n] for places, n in zip(picked, n_chosen.tolist(), strict=True)]
 
 
 def _choose(vectors: np.ndarray, quality: np.ndarray, wanted: int, largest: float) -> np.ndarray:

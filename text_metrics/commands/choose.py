@@ -5,10 +5,10 @@ lists of the row that have as many entries; or one text, and --id-key, --set-siz
 which rows make a group. Texts are chosen one at a time: always the one that most increases the mean
 quality times the Vendi score of order 2 of the texts chosen so far; with --min-distance, among
 those that are as far as this from all chosen ones. With --column classes=KEY, texts of one class
-of a group are equal, and others have nothing in common. The summary has the mean of that score over
-groups (chosen_score), and for as many texts drawn at random (random_score). A bad row is skipped.
-After a kill, the same command continues. docs/choose.md says more; exit codes are those of
-text-metrics score.
+of a group are equal, and others have nothing in common; --column embeddings=KEY has vectors in place
+of an encoder. The summary has the mean of that score over groups (chosen_score), and for as many
+texts drawn at random (random_score). A bad row is skipped. After a kill, the same command continues.
+docs/choose.md says more, and how to choose in Python.
 
     text-metrics choose data.jsonl --text-key answer --id-key prompt --keep 4
     text-metrics choose data.parquet --text-key text --one-set --keep 1000 --column quality=reward
@@ -18,32 +18,23 @@ text-metrics score.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
 from text_metrics import options as cli
-from text_metrics.choosing.greedy import choose, subset_score
+from text_metrics.choosing.subset import ChoiceSettings, choose
 from text_metrics.console import Parser, command, input_checked
-from text_metrics.core_api import (
-    EmbeddedSetSettings,
-    EncoderSettings,
-    TextSets,
-    content_ranks,
-    embed_sets,
-    number_labels,
-    parse_number,
-    unit_vectors,
-)
-from text_metrics.files.columns import Column, parse_cell
+from text_metrics.core_api import SETS, Signature, parse_number
+from text_metrics.files.columns import Column, columns_of, parse_cell, to_arguments
 from text_metrics.files.rows import Source
 from text_metrics.files.sets import Reader, Unit
 from text_metrics.files.storage import to_json
 from text_metrics.jobs.job import Job, Rows
 from text_metrics.jobs.saved import SavedJob
+from text_metrics.jobs.summary import merge_signatures
 
-_SEED = 0
+# Entries of the signature that the summary has by their names, too.
+_SHOWN = ("model", "embeddings", "classes", "contexts")
 
 
 def parse_options(words: Sequence[str] | None) -> cli.Options:
@@ -52,17 +43,18 @@ def parse_options(words: Sequence[str] | None) -> cli.Options:
     cli.add_job(parser, "group", "chosen", clusters=False)
     parser.add_argument("--keep", type=_keep, required=True, metavar="K", help="texts to choose of each group, or all")
     help = "the least cosine distance of chosen texts, such as 0.1; which of two stays is the one chosen first"
-    parser.add_argument("--min-distance", type=float, default=0, metavar="D", help=help)
-    cli.add_columns(parser, "quality, of each text, in [0, 1], or its class")
+    parser.add_argument("--min-distance", type=float, default=0.0, metavar="D", help=help)
+    help = "choose no text of a lower quality, in [0, 1]; with --column quality=KEY"
+    parser.add_argument("--min-quality", type=float, default=0.0, metavar="Q", help=help)
+    cli.add_columns(parser, "quality, in [0, 1], embeddings or classes, of each text,")
     cli.add_settings(parser, "a setting of the encoder, such as model or cache_dir")
     parser.set_defaults(metric="choose", engine="local")
     options = cli.parse(parser, words)
     parse_number(options.min_distance, "--min-distance", 0, 2)
-    for argument in options.columns:
-        if argument not in ("quality", "contexts", "classes"):
-            raise ValueError(f"--column {argument}: a column may give quality or classes only.")
-    if options.context_key and "classes" in options.columns:
-        raise ValueError("--context-key and --column classes cannot be combined: no text is embedded.")
+    parse_number(options.min_quality, "--min-quality", 0, 1)
+    for name in ("keep", "min_distance", "min_quality", "set_size"):
+        if name in options.settings:
+            raise ValueError(f"--setting {name}: pass --{name.replace('_', '-')}.")
     return options
 
 
@@ -70,58 +62,35 @@ def _keep(text: str) -> int | str:
     return text if text == "all" else int(text)
 
 
-def choose_texts(
-    options: cli.Options, encoder: EncoderSettings, units: list[Unit]
-) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """Choose texts of groups; returns the facts of the summary, and the places of the chosen texts of each group."""
-    texts = list(chain.from_iterable(unit.texts for unit in units))
-    sizes = np.array([len(unit.texts) for unit in units])
-    if "classes" in options.columns:
-        embeddings = _vectors_of_classes(units)
-        signed = {"classes": "given"}
-    else:
-        contexts = [unit.given["contexts"] for unit in units] if options.context_key else None
-        settings = EmbeddedSetSettings(**encoder.passed(), contexts=contexts)
-        embeddings, signed, _ = embed_sets(TextSets(texts, sizes, nested=True), settings)
-    qualities = [np.array(unit.given.get("quality", [1.0] * len(unit.texts))) for unit in units]
-    quality = np.concatenate(qualities)
-    candidates = [_merge_equal(unit.texts, values) for unit, values in zip(units, qualities, strict=True)]
-    starts = np.cumsum(sizes) - sizes
-    n_candidates = np.array(list(map(len, candidates)))
-    rows = np.concatenate([start + places for start, places in zip(starts, candidates, strict=True)])
-    keep = n_candidates if options.keep == "all" else np.minimum(options.keep, n_candidates)
-    ranks = content_ranks([texts[i] for i in rows])
-    chosen = choose(embeddings[rows], quality[rows], n_candidates, keep, ranks, options.min_distance)
-    chosen = [places[picked] for places, picked in zip(candidates, chosen, strict=True)]
-    # As many texts of each group at random, for comparison.
-    drawn = []
-    for size, places in zip(sizes.tolist(), chosen, strict=True):
-        rng = np.random.default_rng((_SEED, size, len(places)))
-        drawn.append(rng.choice(size, len(places), replace=False))
-    n_merged = int(sizes.sum() - n_candidates.sum())
-    chosen_score = _total_score(embeddings, quality, starts, chosen)
-    random_score = _total_score(embeddings, quality, starts, drawn)
+def choose_texts(options: cli.Options, columns: Sequence[Column], units: list[Unit]) -> dict[str, Any]:
+    """Choose texts of groups; returns the result of `choose`."""
+    given = to_arguments(columns, [unit.given for unit in units], are_texts=False)
+    return choose([list(unit.texts) for unit in units], **_settings(options), **given)
+
+
+def _settings(options: cli.Options) -> dict[str, Any]:
+    """Return the settings of the choice that are not given for texts."""
+    return {
+        "progress": not options.quiet,
+        **options.settings,
+        "keep": None if options.keep == "all" else options.keep,
+        "min_quality": options.min_quality,
+        "min_distance": options.min_distance,
+    }
+
+
+def finish(options: cli.Options, units: list[Unit], result: Any) -> tuple[dict[str, Any], Rows]:
+    """Return the facts of the summary, and the rows of the chosen texts, in order, or rows with shorter lists."""
+    places_of_units = [sorted(places) for places in result["chosen"]]
     facts: dict[str, Any] = {
         "n_groups": len(units),
-        "n_chosen": sum(map(len, chosen)),
-        "n_merged": n_merged,
-        "chosen": chosen_score,
-        "random": random_score,
-        "signed": signed,
+        "n_chosen": sum(map(len, places_of_units)),
+        "n_merged": result["n_merged"],
+        "n_below": result["n_below"],
+        "chosen": sum(result["scores"]),
+        "random": sum(result["random_scores"]),
+        "signature": result["signature"],
     }
-    return facts, [np.sort(places) for places in chosen]
-
-
-def _vectors_of_classes(units: Sequence[Unit]) -> np.ndarray:
-    """Make a vector of the class of each text, equal for texts of one class of a group and orthogonal for others."""
-    labels = [number_labels(unit.given["classes"], lambda i: f"class {i}") for unit in units]
-    codes = np.concatenate(labels)
-    return np.eye(codes.max() + 1, dtype=np.float32)[codes]
-
-
-def finish(options: cli.Options, units: list[Unit], chosen: Any) -> tuple[dict[str, Any], Rows]:
-    """Return the facts of the summary, and the rows of the chosen texts, in order, or rows with shorter lists."""
-    facts, places_of_units = chosen
     rows: Rows = []
     for unit, places in zip(units, places_of_units, strict=True):
         if options.keys.is_grouped:
@@ -135,7 +104,7 @@ def finish(options: cli.Options, units: list[Unit], chosen: Any) -> tuple[dict[s
     return facts, rows
 
 
-def _shortened(value: Any, n_texts: int, places: np.ndarray, has_cells: bool) -> Any:
+def _shortened(value: Any, n_texts: int, places: Sequence[int], has_cells: bool) -> Any:
     """Keep the entries of a list that is parallel to the texts; in CSV, it is a string."""
     entries = parse_cell(value) if has_cells else value
     if not isinstance(entries, list) or len(entries) != n_texts:
@@ -144,34 +113,17 @@ def _shortened(value: Any, n_texts: int, places: np.ndarray, has_cells: bool) ->
     return to_json(entries) if isinstance(value, str) else entries
 
 
-def _merge_equal(texts: Sequence[str], quality: np.ndarray) -> np.ndarray:
-    """Return the places of different texts, in order: of equal ones, the first of the best quality."""
-    # Of each text, the last one remains.
-    best = {texts[i]: i for i in np.lexsort((-np.arange(len(texts)), quality))}
-    return np.sort(np.fromiter(best.values(), np.int64))
-
-
-def _total_score(
-    embeddings: np.ndarray, quality: np.ndarray, starts: np.ndarray, subsets: Sequence[np.ndarray]
-) -> float:
-    total = 0.0
-    for start, places in zip(starts, subsets, strict=True):
-        vectors = unit_vectors(embeddings[start + places])
-        total += subset_score(vectors, quality[start + places])
-    return total
-
-
 def summarize(pieces: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Add up the counts, average the scores over groups, and name the encoder."""
-    total = {"n_groups": 0, "n_chosen": 0, "n_merged": 0, "chosen": 0.0, "random": 0.0}
-    signed: dict[str, str] = {}
+    """Add up the counts, average the scores over groups, and merge the signatures."""
+    total = {"n_groups": 0, "n_chosen": 0, "n_merged": 0, "n_below": 0, "chosen": 0.0, "random": 0.0}
+    signature = ""
     for facts in pieces:
         total = {name: value + facts[name] for name, value in total.items()}
-        if facts["signed"] != (signed or facts["signed"]):
-            raise ValueError(f"the encoder has changed: from {signed} to {facts['signed']}.")
-        signed = facts["signed"]
+        signature = merge_signatures(signature, facts["signature"])
     scores = {f"{name}_score": total.pop(name) / total["n_groups"] for name in ("chosen", "random")}
-    return total | scores | signed
+    entries = Signature.parse(signature).entries
+    shown = {name: entries[name] for name in _SHOWN if name in entries}
+    return total | scores | shown | {"signature": signature}
 
 
 @command
@@ -179,19 +131,17 @@ def main(words: Sequence[str] | None = None) -> int:
     """Choose texts of the file; returns the exit code."""
     options = parse_options(words)
     source = Source(options.data, **cli.form_of(options))
-    columns = [Column("contexts", options.context_key)] if options.context_key else []
-    if quality := options.columns.get("quality"):
-        columns.append(Column("quality", quality, True, (0, 1), options.quality_scale))
-    if classes := options.columns.get("classes"):
-        columns.append(Column("classes", classes, True))
+    declared = SimpleNamespace(name="choose", settings=ChoiceSettings, items=SETS)
+    columns = columns_of(declared, options.columns, options.quality_scale)
+    given = {name: ["a column"] for name in options.columns}
     with input_checked():
-        encoder = EncoderSettings.read({"progress": not options.quiet, **options.settings}, "choose")
-        if not classes:
-            encoder.check_found()
+        settings = ChoiceSettings.read(_settings(options) | given, "choose")
+        if not options.columns.keys() & {"classes", "embeddings"}:
+            settings.check_found()
     saved = SavedJob(options, "chosen")
     summary = saved.finished()
     if summary is None:
         reader = Reader(options.keys, True, columns, chooses=True, strip=options.strip)
-        steps = partial(choose_texts, options, encoder), partial(finish, options)
+        steps = partial(choose_texts, options, columns), partial(finish, options)
         summary = Job(saved, source, reader, *steps, options.batch_size, lambda _: source.schema).run(summarize)
     return saved.finish(summary)

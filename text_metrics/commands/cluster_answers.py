@@ -17,7 +17,6 @@ After a crash, the same command repeats no request. Exit codes: 0 all sets are c
 rows were skipped; 2 the command or file is invalid.
 """
 
-import argparse
 import json
 import os
 import re
@@ -27,13 +26,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from text_metrics import options as cli
 from text_metrics.console import EXIT_BAD_ROWS, Parser, command
 from text_metrics.core_api import WRONG, Signature, count_answers
 from text_metrics.files.sets import Unit
 from text_metrics.files.storage import open_file, write_jsonl
 from text_metrics.jobs import kept
-from text_metrics.jobs.chat import Chat, Request, add_arguments, few_shot
-from text_metrics.options import warn_of_marks
+from text_metrics.jobs.chat import Chat, Request, few_shot
 from text_metrics.probe.files import Rows, read_references, strip_answers
 from text_metrics.texts import REASONING, strip, to_signature
 
@@ -101,7 +100,7 @@ def ask_clusters(chat: Chat, references: Rows) -> Rows:
 
 
 SAME_CONTENT = "same content: who has read one of them learns nothing new from the other"
-# What is added to the columns of a row of texts.
+# Columns that are added to a row of texts.
 COLUMNS = ("classes", "classes_signature")
 # The classes of texts that the model is not asked about: blank texts, and the text of a set without any other text.
 _BLANK = "(blank)"
@@ -166,13 +165,13 @@ def ask_classes(chat: Chat, units: list[Unit], criterion: str) -> list[dict[str,
     return classes
 
 
-def partition_texts(arguments: argparse.Namespace) -> int:
+def partition_texts(arguments: cli.Options) -> int:
     """Write rows of texts with their classes; returns the exit code."""
     criterion = read_criterion(arguments.criterion)
     is_file = arguments.criterion is not None and os.path.isfile(arguments.criterion)
     kept.check_outputs(arguments, *([arguments.criterion] if is_file else []))
     rows = kept.read(arguments, COLUMNS, reads_sets=True)
-    chat = Chat(arguments)
+    chat = Chat(**cli.chat_options(arguments))
     units = [unit for unit in rows.units if unit.rows]
     classes = ask_classes(chat, units, criterion)
     signed = chat.signature("cluster_answers", criterion_instructions(criterion))
@@ -198,18 +197,18 @@ def partition_texts(arguments: argparse.Namespace) -> int:
 def main() -> int:
     """Run the command."""
     parser = Parser(__doc__)
-    add_arguments(parser, "answers", "questions with people's answers, as JSON lines; or a file of texts")
+    cli.add_chat(parser, "answers", "questions with people's answers, as JSON lines; or a file of texts")
     help = "what texts of one class have in common, or a text file that says so; by default, the same content"
     parser.add_argument("--criterion", metavar="TEXT", help=help)
-    kept.add_keys(parser, contexts=True)
-    arguments = parser.parse_args()
+    cli.add_rows(parser, contexts=True)
+    arguments = parser.parse_args(None, cli.Options())
     options_of_texts = ("criterion", "text_key", "id_key", "system_key", "context_key", "rows", "delimiter")
     if any(getattr(arguments, name) is not None for name in options_of_texts):
         return partition_texts(arguments)
     references = read_references(arguments.reads)
     references, marks = strip_answers(references, arguments.strip)
-    warn_of_marks(marks, what="answers")
-    chat = Chat(arguments)
+    cli.warn_of_marks(marks, what="answers")
+    chat = Chat(**cli.chat_options(arguments))
     clustered = ask_clusters(chat, references)
     write_jsonl(arguments.out, clustered)
     print(f"{arguments.out}: {len(clustered)} of {len(references)} questions are clustered.", file=sys.stderr)

@@ -1,11 +1,14 @@
 """Compare two systems prompt by prompt by any metric, and test whether their mean difference is chance.
 
 Prints both means and their difference with intervals, a p-value, and how many prompts the test needs. A row of a file
-holds a set of texts, as a list, or one text; rows with one --id-key make a set. docs/compare.md says more.
+holds a set of texts, as a list, or one text; rows with one --id-key make a set. With --unpaired, the prompts of the two
+systems are different ones, such as those of two nights. docs/compare.md says more.
 
     text-metrics compare a.jsonl b.jsonl --metric vendi_embed --text-key outputs --id-key prompt --setting q=0.5
     text-metrics compare all.csv --metric gruen --text-key output --id-key prompt --system-key model
     text-metrics compare a.jsonl b.jsonl --metric probeval --text-key answers --reference-key people --by-line
+    text-metrics compare tonight.jsonl yesterday.jsonl --unpaired --metric vendi_embed --text-key outputs \
+        --fail-under low=-0.05
 """
 
 import itertools
@@ -19,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from text_metrics import options as cli
-from text_metrics.console import Parser, command
+from text_metrics.console import EXIT_LIMIT, Parser, command
 from text_metrics.core_api import (
     QUESTIONS,
     TEXTS,
@@ -36,20 +39,24 @@ from text_metrics.files.sets import Reader, Unit, common_size, total_marks
 from text_metrics.files.storage import check_outputs, parse_path, write_text
 from text_metrics.files.systems import check_one_system, count_repeats, warn_of_repeats
 from text_metrics.files.written import mark
+from text_metrics.gate import check_limits, ends, missed_limits
 from text_metrics.loading import load_metric
+from text_metrics.questions.sets import score_sets
 from text_metrics.reporting.formats import count, estimate, number, with_p
-from text_metrics.statistics import TIE, paired_test
+from text_metrics.statistics import TIE, paired_test, unpaired_test
 from text_metrics.texts import PROMPT, Marks, to_signature
 
+# The numbers that may have limits: the difference, the ends of its interval, its p-value, and both means.
+_LIMITED = ("difference", "low", "high", "p", "a", "b")
 # The sets of a system by id, and its name for errors.
 System = tuple[str, dict[str, Unit]]
 
 
 def read_pair(options: cli.Options, reader: Reader) -> tuple[list[System], Counter[str]]:
-    """Read two systems with the same prompts: of two files, or of one; returns them, and counts of repeated rows.
+    """Read two systems, of two files or of one; returns them, and counts of repeated rows.
 
-    Raises a ValueError for a bad row, for another number of systems, or for a prompt that only one has, or whose
-    clusters differ.
+    Raises a ValueError for a bad row, for another number of systems, or, unless they are unpaired, for a prompt that
+    only one has, or whose clusters differ.
     """
     systems: list[System] = []
     repeats = Counter[str]()
@@ -67,9 +74,18 @@ def read_pair(options: cli.Options, reader: Reader) -> tuple[list[System], Count
                 check_one_system(path, units, [options.text_key, options.id_key, *options.columns.values()])
             repeats.update(count_repeats(units))
         systems += sets_by_system.items()
+    if options.systems:
+        systems = _select_systems(systems, options.systems)
     if len(systems) != 2 or (len(options.files) == 2) == bool(options.system_key):
         names = ", ".join(name for name, _ in systems)
         raise ValueError(f"pass two files, or one file with --system-key, which has two systems. Got {names}.")
+    if not options.unpaired:
+        _check_pairs(options, systems)
+    return systems, repeats
+
+
+def _check_pairs(options: cli.Options, systems: list[System]) -> None:
+    """Raise a ValueError for a prompt that only one of two systems has, or whose clusters differ."""
     key = options.id_key or "line"
     for (name, sets), (partner, partner_sets) in (systems, systems[::-1]):
         for prompt, unit in sets.items():
@@ -82,49 +98,70 @@ def read_pair(options: cli.Options, reader: Reader) -> tuple[list[System], Count
             if cluster != partner_cluster:
                 problem = f"must have one {options.cluster_key}. Got {cluster!r} and {partner_cluster!r}"
                 raise ValueError(f"{where}: {key} {prompt!r:.80} {problem}.")
-    return systems, repeats
 
 
-def choose_size(metric: Any, sides: Sequence[Sequence[Unit]]) -> tuple[np.ndarray, int | None]:
+def _select_systems(systems: list[System], names: Sequence[str]) -> list[System]:
+    """Return two systems by name; raises a ValueError for a name that none has, or twice the same."""
+    by_name = dict(systems)
+    if len(set(names)) < 2 or not by_name.keys() >= set(names):
+        raise ValueError(f"--systems must be two of {', '.join(by_name)}. Got {' and '.join(names)}.")
+    return [(name, by_name[name]) for name in names]
+
+
+def choose_size(
+    metric: Any, sides: Sequence[Sequence[Unit]], is_paired: bool = True
+) -> tuple[list[np.ndarray], int | None]:
     """Choose the prompts that are compared, and the number of texts to which all sets are rarefied, as a report does.
 
-    Where the sets of a prompt differ in size, the larger one may score as more diverse for its size alone. Then,
-    prompts with fewer than two texts of a system are left out.
+    Where the sets of a prompt, or of unpaired systems, differ in size, the larger one may score as more diverse for its
+    size alone. Then, prompts with fewer than two texts of a system are left out.
 
     Returns
     -------
-    used : ndarray of shape (n,), bool
+    used : for each side, ndarray of shape (number of its sets,), bool
     k : None where the sets of each prompt have one size, or the metric does not score sets
 
     Raises a ValueError for a metric of another package, which may score anything.
     """
     sizes = sizes_of(sides)
-    every = np.ones(sizes.shape[1], dtype=bool)
+    every = [np.ones(len(side_sizes), dtype=bool) for side_sizes in sizes]
     items = getattr(metric, "items", None)
-    if items in (TEXTS, QUESTIONS) or not count_unequal(sizes):
+    n_unequal = count_unequal(sizes, is_paired)
+    if items in (TEXTS, QUESTIONS) or not n_unequal:
         return every, None
     if items is None:
         raise ValueError(
-            f"the sets of {count(count_unequal(sizes), 'prompt')} differ in size, and {metric.name} cannot be "
-            "rarefied, because it does not declare its settings: pass --no-rarefy to score the sets as they are."
+            f"the sets of {count(n_unequal, 'prompt')} differ in size, and {metric.name} cannot be rarefied, because "
+            "it does not declare its settings: pass --no-rarefy to score the sets as they are."
         )
-    used = sizes.min(axis=0) > 1
-    if not used.any():
+    used = common_masks([side_sizes > 1 for side_sizes in sizes], is_paired)
+    if not all(mask.any() for mask in used):
         raise ValueError("no prompt has two texts or more of both systems: pass --no-rarefy to score all sets.")
-    return used, common_size(sizes[:, used]) if count_unequal(sizes[:, used]) else None
+    sizes = [side_sizes[mask] for side_sizes, mask in zip(sizes, used, strict=True)]
+    return used, common_size(np.concatenate(sizes)) if count_unequal(sizes, is_paired) else None
 
 
-def sizes_of(sides: Sequence[Sequence[Unit]]) -> np.ndarray:
-    """Return the number of texts of each set: (2, n)."""
+def common_masks(masks: Sequence[np.ndarray], is_paired: bool) -> list[np.ndarray]:
+    """Make the masks of two sides equal if their items are paired: an item is used on both sides, or on none."""
+    first, second = masks
+    return [first & second] * 2 if is_paired else [first, second]
+
+
+def sizes_of(sides: Sequence[Sequence[Unit]]) -> list[np.ndarray]:
+    """Return the number of texts of each set of both sides."""
     sizes = []
     for units in sides:
-        sizes.append([len(unit.texts) for unit in units])
-    return np.array(sizes)
+        sizes.append(np.array([len(unit.texts) for unit in units]))
+    return sizes
 
 
-def count_unequal(sizes: np.ndarray) -> int:
-    """Count the prompts whose two sets differ in size: (2, n) to an integer."""
-    return int((sizes[0] != sizes[1]).sum())
+def count_unequal(sizes: Sequence[np.ndarray], is_paired: bool) -> int:
+    """Count the prompts whose two sets differ in size; of unpaired sides, the sets above the smallest size."""
+    first, second = sizes
+    if is_paired:
+        return int((first != second).sum())
+    both = np.concatenate([first, second])
+    return int((both > both.min()).sum())
 
 
 def score(
@@ -139,22 +176,15 @@ def score(
     items: list[Any] = [list(unit.texts) for unit in units]
     sizes = np.array(list(map(len, items)))
     are_texts = getattr(metric, "items", None) == TEXTS
-    if are_texts:
-        items = list(itertools.chain.from_iterable(items))
-    elif all(len(unit.rows) == 1 and unit.rows[0].is_text for unit in units):
+    if not are_texts and all(len(unit.rows) == 1 and unit.rows[0].is_text for unit in units):
         # A metric of another package may be one of texts.
         items = [unit.texts[0] for unit in units]
-    if k is None:
-        result = metric.compute(predictions=items, **settings)
-    else:
-        # Its import takes a second.
-        from text_metrics.questions.rarefied import rarefied
-
-        result = rarefied(metric, items, k, **settings)
+    result = score_sets(metric, items, settings, k)
     values = result.get(name)
-    if not isinstance(values, list) or len(values) != len(items):
+    n_items = sizes.sum() if are_texts else len(items)
+    if not isinstance(values, list) or len(values) != n_items:
         got = f"{len(values)} of them" if isinstance(values, list) else "none"
-        raise ValueError(f"{metric.name} must give {name!r}, one for each of the {len(items)} items. Got {got}.")
+        raise ValueError(f"{metric.name} must give {name!r}, one for each of the {n_items} items. Got {got}.")
     scores = np.array(values, dtype=np.float64)
     scores = mean_by_set(scores, sizes) if are_texts else scores
     return scores, str(result.get("signature", metric.name)), float(sizes.mean() if k is None else k)
@@ -169,25 +199,28 @@ def compare(first: np.ndarray, second: np.ndarray, confidence: float, units: np.
     """
     differences = first - second
     test = paired_test(first, second, confidence, units)
+    return {
+        "n": len(differences),
+        **_results(test, confidence),
+        "a_higher": int((differences >= TIE).sum()),
+        "b_higher": int((differences <= -TIE).sum()),
+        "equal": int((np.abs(differences) < TIE).sum()),
+    }
+
+
+def _results(test: dict[str, Any], confidence: float) -> dict[str, Any]:
+    """Name the results of a test for the output."""
     n_units = test["n_units"]
     mean = test["difference"]
     smallest = test["smallest_difference"]
     is_tie = smallest is None or abs(mean) < TIE
-    n_needed = None if is_tie else math.ceil(n_units * (smallest / mean) ** 2)
-    a_higher = int((differences >= TIE).sum())
-    b_higher = int((differences <= -TIE).sum())
-    equal = int((np.abs(differences) < TIE).sum())
     return {
-        "n": len(differences),
         "n_units": n_units,
         "confidence": confidence,
         "difference": {"mean": mean, "interval": test["interval"]},
         "p": test["p"],
         "smallest_difference": smallest,
-        "n_needed": n_needed,
-        "a_higher": a_higher,
-        "b_higher": b_higher,
-        "equal": equal,
+        "n_needed": None if is_tie else math.ceil(n_units * (smallest / mean) ** 2),
     }
 
 
@@ -199,9 +232,13 @@ def show(result: dict[str, Any]) -> str:
     for name, title in zip(("a", "b", "difference"), titles, strict=True):
         lines.append(f"  {title:<40} {estimate(result[name]['mean'], result[name]['interval'], 4)}")
     units = count(result["n_units"], "item" if result["n_units"] == result["n"] else "cluster")
+    is_paired = "equal" in result
+    if is_paired:
+        times = f"A is higher {result['a_higher']} times, B {result['b_higher']} times, equal {result['equal']} times"
+        lines.append(f"  {times}")
+    test = "t test of the mean difference" if is_paired else "Welch's t test of unpaired items"
     lines += [
-        f"  A is higher {result['a_higher']} times, B {result['b_higher']} times, equal {result['equal']} times",
-        f"  {with_p(result['p'])} (t test of the mean difference, corrected for skewness)",
+        f"  {with_p(result['p'])} ({test}, corrected for skewness)",
         f"  intervals: level {result['confidence']:g}, over {units}",
     ]
     if result["n_unequal"]:
@@ -239,20 +276,30 @@ def parse_options() -> cli.Options:
     parser.add_argument("files", nargs="+", type=parse_path, metavar="FILE", help=help)
     parser.add_argument("--metric", required=True, help="name of a metric, or path of a module")
     cli.add_keys(parser)
-    pairing = parser.add_mutually_exclusive_group(required=True)
+    pairing = parser.add_mutually_exclusive_group()
     pairing.add_argument("--id-key", metavar="KEY", help="which prompt a row belongs to: its rows make a set")
     pairing.add_argument("--by-line", action="store_true", help="each row is a set; equal rows belong together")
+    help = "the systems have different prompts; a row is a set, or the rows of one --id-key"
+    parser.add_argument("--unpaired", action="store_true", help=help)
     parser.add_argument("--reference-key", metavar="KEY", help="people's answers, for probeval")
+    help = "compare these two of the systems of --system-key, such as two steps of a training"
+    parser.add_argument("--systems", nargs=2, metavar=("A", "B"), help=help)
     cli.add_one_system(parser)
     cli.add_columns(parser)
     cli.add_settings(parser)
     help = "score sets of different sizes as they are, not by what is expected of the size of the smallest"
     parser.add_argument("--no-rarefy", action="store_true", help=help)
     parser.add_argument("--result", default="scores", metavar="NAME", help="such as quality_scores")
+    cli.add_limits(parser, ", ".join(_LIMITED))
     cli.add_confidence(parser)
     parser.add_argument("--out", type=Path, metavar="FILE", help="write all numbers as JSON")
     parser.set_defaults(set_size=None, one_set=False)
     options = cli.parse(parser)
+    if not (options.id_key or options.by_line or options.unpaired):
+        parser.error("one of the arguments --id-key --by-line --unpaired is required")
+    if options.unpaired and options.by_line:
+        parser.error("argument --unpaired: not allowed with argument --by-line")
+    check_limits(options, _LIMITED)
     reads = list(itertools.chain.from_iterable(map(data_files, options.files)))
     check_outputs(reads, [options.out], {**options.settings, "metric": options.metric})
     return options
@@ -276,18 +323,20 @@ def main() -> int:
     marks = [total_marks(sets.values()) for _, sets in systems]
     cli.warn_of_marks(sum(marks, Marks()))
     warn_of_repeats(", ".join(map(str, options.files)), repeats, str(options.id_key))
-    ids = list(systems[0][1])
-    n_all = len(ids)
+    is_paired = not options.unpaired
+    names = [system for system, _ in systems]
+    first_ids = list(systems[0][1])
+    ids = [first_ids, first_ids if is_paired else list(systems[1][1])]
+    n_all = len(first_ids) if is_paired else sum(map(len, ids))
     sides = []
-    for _, sets in systems:
-        sides.append([sets[prompt] for prompt in ids])
+    for side_ids, (_, sets) in zip(ids, systems, strict=True):
+        sides.append([sets[prompt] for prompt in side_ids])
     k = None
     if not options.no_rarefy:
-        used, k = choose_size(metric, sides)
-        ids = list(itertools.compress(ids, used))
-        sides = [list(itertools.compress(units, used)) for units in sides]
+        used, k = choose_size(metric, sides, is_paired)
+        ids, sides = _select(ids, used), _select(sides, used)
     scored = []
-    for (system, _), units in zip(systems, sides, strict=True):
+    for system, units in zip(names, sides, strict=True):
         given = to_arguments(columns, [unit.given for unit in units], not reads_sets)
         try:
             scored.append(score(metric, units, settings | given, name, k))
@@ -297,27 +346,32 @@ def main() -> int:
     signed = to_signature(options.strip)
     if signed:
         signatures = [str(Signature.parse(each).merge(**signed)) for each in signatures]
-    have_scores = ~np.isnan(all_scores).any(axis=0)
-    if not have_scores.any():
+    have_scores = common_masks([~np.isnan(scores) for scores in all_scores], is_paired)
+    if not all(mask.any() for mask in have_scores):
         raise ValueError(f"No item has a score by {metric.name} on both sides.")
-    clusters = [unit.given["confidence_by"] for unit in sides[0]] if options.cluster_key else None
-    units = parse_confidence_by(clusters, len(ids), "item")[have_scores]
-    first, second = np.array(all_scores)[:, have_scores]
-    set_sizes = sizes_of(sides)[:, have_scores]
+    ids, sides = _select(ids, have_scores), _select(sides, have_scores)
+    scores = [side_scores[mask] for side_scores, mask in zip(all_scores, have_scores, strict=True)]
+    units_of_sides = []
+    for units in sides:
+        clusters = [unit.given["confidence_by"] for unit in units] if options.cluster_key else None
+        units_of_sides.append(parse_confidence_by(clusters, len(units), "item"))
+    means = [mean_estimate(*side) for side in zip(scores, units_of_sides, strict=True)]
+    set_sizes = sizes_of(sides)
     ranges = {}
     for side, side_sizes in zip("ab", set_sizes, strict=True):
         ranges[side] = [int(side_sizes.min()), int(side_sizes.max())]
     are_texts = getattr(metric, "items", None) == TEXTS
-    n_unequal = 0 if are_texts else count_unequal(set_sizes)
-    comparison = compare(first, second, confidence, units)
-    names = [system for system, _ in systems]
+    if is_paired:
+        comparison = compare(*scores, confidence, units_of_sides[0])
+    else:
+        comparison = {"n": sum(map(len, scores)), **_results(unpaired_test(*means, confidence), confidence)}
     result: dict[str, Any] = {
         "metric": metric.name,
         "result": name,
         "systems": names,
-        "left_out": n_all - len(first),
+        "left_out": n_all - comparison["n"],
         "sizes": ranges,
-        "n_unequal": n_unequal,
+        "n_unequal": 0 if are_texts else count_unequal(set_sizes, is_paired),
         "rarefied_to": k,
         **comparison,
         "signatures": list(signatures),
@@ -326,15 +380,33 @@ def main() -> int:
         result["stripped"] = [side_marks.counts(options.strip) for side_marks in marks]
     if name == "scores" and hasattr(metric, "settings"):
         bounds[name] = metric.bounds_under(metric.settings.read(settings, metric.name))
-    for side, size, values in zip("ab", sizes, (first, second), strict=True):
-        mean = mean_estimate(values, units)
+    for side, size, mean, side_scores in zip("ab", sizes, means, scores, strict=True):
         interval = mean.interval(confidence, bounds.get(name) or UNBOUNDED, size)
         result[side] = {"mean": mean.value, "interval": interval}
+        if not is_paired:
+            result[side] |= {"n": len(side_scores), "n_units": mean.n}
     print(show(result))
     if options.out:
-        scored_ids = itertools.compress(ids, have_scores)
-        items = zip(scored_ids, first.tolist(), second.tolist(), strict=True)
-        result["items"] = [{"id": id, "a": a, "b": b} for id, a, b in items]
+        result["items"] = _items(ids, scores, is_paired)
         result = mark("compare") | result
         write_text(options.out, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
-    return 0
+    values = {each: result[each]["mean"] for each in ("difference", "a", "b")}
+    values |= {"p": result["p"], **ends(result["difference"]["interval"])}
+    return EXIT_LIMIT if missed_limits(options, values) else 0
+
+
+def _select(sides: Sequence[Sequence[Any]], masks: Sequence[np.ndarray]) -> list[list[Any]]:
+    """Keep the items of each side that its mask has."""
+    return [list(itertools.compress(items, mask)) for items, mask in zip(sides, masks, strict=True)]
+
+
+def _items(ids: Sequence[Sequence[str]], scores: Sequence[np.ndarray], is_paired: bool) -> list[dict[str, Any]]:
+    """Return the scores of each item: both of a pair, or one."""
+    if is_paired:
+        items = zip(ids[0], *(side_scores.tolist() for side_scores in scores), strict=True)
+        return [{"id": id, "a": a, "b": b} for id, a, b in items]
+    rows = []
+    for side, side_ids, side_scores in zip("ab", ids, scores, strict=True):
+        for id, score in zip(side_ids, side_scores.tolist(), strict=True):
+            rows.append({"id": id, side: score})
+    return rows

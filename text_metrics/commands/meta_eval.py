@@ -44,7 +44,7 @@ def check_folder(folder: Path) -> None:
 
 
 def write_tables(folder: Path, results: dict[str, Any]) -> None:
-    """Write a file for each table, and remove those of an earlier evaluation."""
+    """Write a file for each table, and remove the tables of an earlier evaluation."""
     for name in TABLES:
         (folder / name).unlink(missing_ok=True)
     # The last table comes first: by it, the next run knows the tables of a run that was killed.

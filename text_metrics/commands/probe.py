@@ -5,7 +5,9 @@ Each command has its own --help.
 
 import argparse
 import json
+from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +16,57 @@ from text_metrics.console import Parser, command, input_checked
 from text_metrics.files.listing import named_files
 from text_metrics.files.storage import check_outputs, write_text
 from text_metrics.files.written import mark
-from text_metrics.options import add_settings, parse_settings
+from text_metrics.options import add_chat, add_confidence, add_settings, add_strip, parse_settings
 from text_metrics.probe import annotators, ask, frames, report, sensitivity
+from text_metrics.probe.clauses import CIRCUMSTANCES
 from text_metrics.probe.files import read_references
 
 
-def write_report(module: Any, arguments: argparse.Namespace) -> int:
+def add_frames(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `frames`."""
+    parser.add_argument("sentences", type=Path, help="PENMAN file or, with --parse, CommonGen's JSON lines")
+    parser.add_argument("--rolesets", type=Path, required=True, metavar="FOLDER", help="PropBank's XML files")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the questions")
+    parser.add_argument("--people", type=Path, metavar="FILE", help="write a sheet for people, too, as CSV")
+    kinds = list(chain(frames.ROLES, CIRCUMSTANCES))
+    parser.add_argument("--keep", action="append", choices=kinds, help="a kind of slot to ask about; default: all")
+    parser.add_argument("--per-context", type=int, metavar="N", help="draw at most N questions for each sentence")
+    parser.add_argument("--seed", type=int, default=0, help="of the draw")
+    parser.add_argument("--parse", metavar="FOLDER", help="model of amrlib, which parses the sentences to <out>.amr")
+
+
+def add_ask(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `ask`."""
+    add_chat(parser, "questions", "questions, as JSON lines")
+    parser.add_argument("--samples", type=int, default=100, help="answers to each question")
+
+
+def add_report(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `report`."""
+    parser.add_argument("answers", nargs="+", metavar="[NAME=]FILE", help="a model's answers")
+    parser.add_argument("--rounds", type=int, default=20, help="random draws, averaged")
+    add_strip(parser)
+    add_confidence(parser)
+
+
+def add_annotators(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `annotators`."""
+    parser.add_argument("--sizes", nargs="+", type=int, default=annotators.SIZES, metavar="M", help="numbers of people")
+
+
+def write_report(
+    module: Any, targets: Path, setting: Sequence[str], out: Path | None, answers: Sequence[str] = (), **options: Any
+) -> int:
     """Print a report on people's answers as Markdown, and write its numbers if --out is given; return 0."""
-    settings = parse_settings(arguments.setting, "probeval")
-    arguments.answers = named_files(getattr(arguments, "answers", ()), takes_answers=True)
-    check_outputs([arguments.targets, *arguments.answers.values()], [arguments.out], settings)
-    references = read_references(arguments.targets)
+    settings = parse_settings(setting, "probeval")
+    files = named_files(answers, takes_answers=True)
+    check_outputs([targets, *files.values()], [out], settings)
+    references = read_references(targets)
     with input_checked():
         load("probeval").settings.read(settings, "probeval")
-    result, sections = module.report(arguments, references, settings)
+    if files:
+        options["answers"] = files
+    result, sections = module.report(references, settings, **options)
     # Its import takes a second.
     from pandas import DataFrame
 
@@ -37,10 +76,10 @@ def write_report(module: Any, arguments: argparse.Namespace) -> int:
         print(f"### {title}\n\n{text}\n\n{markdown(DataFrame(table))}")
     for signature in dict.fromkeys(result["signatures"]):
         print(f"`{signature}`")
-    if arguments.out:
+    if out:
         name = module.__name__.rpartition(".")[2]
         result = mark(f"probe {name}") | result
-        write_text(arguments.out, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        write_text(out, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return 0
 
 
@@ -50,8 +89,14 @@ def main() -> int:
     parser = Parser(__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     help = "a setting of probeval: clustering, matcher, threshold, ..., model, device, cache_dir; `help` lists them"
-    modules: tuple[Any, ...] = (frames, ask, report, annotators, sensitivity)
-    for module in modules:
+    modules: dict[Any, Any] = {
+        frames: add_frames,
+        ask: add_ask,
+        report: add_report,
+        annotators: add_annotators,
+        sensitivity: None,
+    }
+    for module, add_options in modules.items():
         name = module.__name__.rpartition(".")[2]
         part = commands.add_parser(name, help=module.__doc__.partition("\n")[0], description=module.__doc__)
         if hasattr(module, "run"):
@@ -61,7 +106,7 @@ def main() -> int:
             add_settings(part, help)
             part.add_argument("--out", type=Path, metavar="FILE", help="write all numbers as JSON")
             part.set_defaults(run=partial(write_report, module))
-        if hasattr(module, "add_options"):
-            module.add_options(part)
-    arguments = parser.parse_args()
-    return arguments.run(arguments)
+        if add_options is not None:
+            add_options(part)
+    options = vars(parser.parse_args())
+    return options.pop("run")(**options)

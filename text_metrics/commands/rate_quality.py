@@ -14,7 +14,6 @@ Exit codes: 0 all texts are rated; 1 some have no answer; 3 some rows were skipp
     text-metrics rate-quality texts.jsonl --out rated.jsonl --likelihood --model HuggingFaceTB/SmolLM2-135M
 """
 
-import argparse
 import math
 import re
 import sys
@@ -24,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm.auto import tqdm
 
+from text_metrics import options as cli
 from text_metrics.console import EXIT_BAD_ROWS, Parser, command
 from text_metrics.core_api import (
     TRANSFORMER,
@@ -36,7 +36,7 @@ from text_metrics.core_api import (
 )
 from text_metrics.files.rows import Row
 from text_metrics.jobs import kept
-from text_metrics.jobs.chat import Chat, Request, add_arguments, few_shot
+from text_metrics.jobs.chat import Chat, Request, few_shot
 from text_metrics.texts import REASONING, SPECIAL, strip, to_signature
 
 QUESTION = "Could this happen in the real world, and does it make sense? Answer Yes or No."
@@ -96,9 +96,9 @@ class Ratings(NamedTuple):
         return columns | {"signature": self.signature}
 
 
-def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> Ratings:
+def rate_by_asking(texts: list[str], arguments: cli.Options) -> Ratings:
     """Ask a chat model about each text."""
-    chat = Chat(arguments)
+    chat = Chat(**cli.chat_options(arguments))
     # An empty text makes no sense.
     ratings: dict[str, tuple[float, bool]] = {text: (0.0, True) for text in texts if not text}
     nonempty = [text for text in texts if text]
@@ -116,7 +116,7 @@ def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> Ratings:
     return Ratings({"quality": quality}, chat.signature("rate_quality", QUESTION))
 
 
-def rate_by_likelihood(texts: list[str], arguments: argparse.Namespace) -> Ratings:
+def rate_by_likelihood(texts: list[str], arguments: cli.Options) -> Ratings:
     """Rate each text by the geometric mean of the probabilities of its tokens; 0 without tokens.
 
     Before a text stands the model's token for the beginning of a text, or else for its end. Of a text that is too long,
@@ -166,9 +166,9 @@ def main() -> int:
     """Run the command."""
     parser = Parser(__doc__)
     parser.add_argument("--likelihood", action="store_true", help="by a causal model on this machine; ask nothing")
-    add_arguments(parser, "texts", "a file of rows with texts, of any form that text-metrics score reads")
-    kept.add_keys(parser)
-    arguments = parser.parse_args()
+    cli.add_chat(parser, "texts", "a file of rows with texts, of any form that text-metrics score reads")
+    cli.add_rows(parser)
+    arguments = parser.parse_args(None, cli.Options())
     kept.check_outputs(arguments, *([arguments.model] if arguments.likelihood else []))
     rows = kept.read(arguments, LIKELIHOOD if arguments.likelihood else ASKED)
     answers = rows.answers()

@@ -1,14 +1,14 @@
 """Compare many systems in one report: how diverse, how good, how alike, how close to people, and where they collapse.
 
-    text-metrics report gpt.jsonl llama.csv "Qwen 2=qwen.parquet" --text-key generations --id-key prompt --out report
-    text-metrics report answers.parquet --text-key answer --id-key prompt --system-key model --people people.jsonl
+    text-metrics report answers.parquet --text-key answer --id-key prompt --system-key model --out report
+    text-metrics report T=0.3=a.jsonl T=0.7=b.jsonl "T=1=c.parquet" --text-key answers --id-key prompt --order
 
-A system is a file or folder that `text-metrics score` reads, named by NAME=path or by its name; or, with --system-key,
-the rows of one file with one value in this column. A row holds a list of texts, or one text: all rows of a system with
+A system is the rows of one file with one value in the column of --system-key; or, without it, a file or folder that
+`text-metrics score` reads, named by NAME=path or by its name. A row holds a list of texts, or one text: all rows of a system with
 the same --id-key make the set of this prompt. With --by-line, rows hold lists, and equal rows are of one prompt.
 
-Writes a folder: index.html, report.json with every number of the page, and for a paper tables, figures, methods.tex
-and refs.bib. docs/report.md explains the numbers.
+Writes a folder: index.html, report.json with every number of the page, and for a paper table.tex, figures, methods.tex,
+refs.bib, and for its appendix tables.tex and signatures.tex. docs/report.md says what to paste, and explains the numbers.
 """
 
 import argparse
@@ -20,12 +20,14 @@ from pathlib import Path
 
 from text_metrics.console import EXIT_BAD_ROWS, Notices, Parser, command
 from text_metrics.core_api import parse_choice, parse_level
+from text_metrics.files.columns import without_value
 from text_metrics.files.listing import named_files
 from text_metrics.files.storage import check_outputs, parse_json, parse_path, write_jsonl
 from text_metrics.options import (
     add_confidence,
     add_keys,
     add_one_system,
+    add_quiet,
     add_settings,
     check_strip,
     parse_pairs,
@@ -37,8 +39,9 @@ from text_metrics.reporting.results import MEASURES
 
 # Options that decide no number.
 _WITHOUT_EFFECT = ("out", "cache_dir", "quiet", "by_line", "columns", "column")
-# What is written into the folder of the report.
-_FILES = ("report.json", "index.html", "table.md", "table.tex", "methods.tex", "refs.bib", "bad.jsonl", "figures")
+# Files in the folder of the report.
+_FILES = ("report.json", "index.html", "table.md", "bad.jsonl", "figures")
+_FILES += ("table.tex", "tables.tex", "methods.tex", "signatures.tex", "refs.bib")
 
 
 def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -67,9 +70,13 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--cache-dir", type=Path, help="folder in which embeddings are kept after the report")
     add_settings(parser, f"a setting of the encoder, semantic_entropy or self_bleu: {', '.join(SETTINGS)}")
     add_confidence(parser, "level of the intervals; a difference is significant if p is below 1 minus the level")
+    help = "keep systems in the order given, or by the number in their names, as in T=0.3 and T=1, with a line in figures"
+    parser.add_argument("--order", action="store_true", help=help)
+    help = "say how many prompts find a system first whose mean Vendi score leads by X"
+    parser.add_argument("--difference", type=float, metavar="X", help=help)
     parser.add_argument("--columns", help="metrics of table.tex by their names in report.json, separated by commas")
     parser.add_argument("--no-texts", action="store_true", help="show no text; values of --id-key are still shown")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    add_quiet(parser)
     options = parser.parse_args(words)
     options.files = named_files(options.files)
     if options.system_key is not None and len(options.files) > 1:
@@ -86,6 +93,8 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
     for name in options.setting:
         parse_choice(name, "--setting", SETTINGS)
     parse_level(options.confidence, "--confidence")
+    if options.difference is not None and not options.difference > 0:
+        raise ValueError(f"--difference must be positive. Got {options.difference}.")
     if not options.quality_scale > 0:
         raise ValueError(f"--quality-scale must be positive. Got {options.quality_scale}.")
     options.columns = options.columns.split(",") if options.columns else []
@@ -107,7 +116,6 @@ def _check_outputs(options: argparse.Namespace) -> None:
             earlier = parse_json((out / "report.json").read_bytes())
         if not isinstance(earlier, dict) or not {"version", "rarefied_to", "sentences"} <= earlier.keys():
             raise ValueError(f"--out must be a new or empty folder, or an earlier report. Got {out}.")
-        print(f"{out} has an earlier report, which is overwritten.", file=sys.stderr)
 
 
 @command
@@ -118,22 +126,29 @@ def main(words: Sequence[str] | None = None) -> int:
     inputs = read_inputs(options)
     notices = Notices()
     for row in inputs.bad:
+        if options.no_texts:
+            row["error"] = without_value(row["error"])
         notices.add(f"{row['file']}, row {row['row']}: {row['error']}")
     notices.end("rows were skipped: see bad.jsonl")
     for name, marks in inputs.marks.items():
         warn_of_marks(marks, what=f"texts of {name}")
     # It imports torch.
-    from text_metrics.reporting.scores import build
+    from text_metrics.reporting.scores import Choices, build
 
-    report = build(
-        inputs,
+    choices = Choices(
         by_gruen=options.quality_key is None and options.quality == "gruen",
         level=options.confidence,
-        settings=options.setting | {"cache_dir": options.cache_dir, "progress": not options.quiet},
         shows_texts=not options.no_texts,
         same_length=options.same_length,
+        keeps_order=options.order,
+        difference=options.difference,
     )
+    report = build(inputs, choices, options.setting | {"cache_dir": options.cache_dir, "progress": not options.quiet})
     record = {name: value for name, value in vars(options).items() if name not in _WITHOUT_EFFECT}
+    # What was used, such as no quality where no text could be rated.
+    record |= report.options
+    if (options.out / "report.json").exists():
+        print(f"{options.out} has an earlier report, which is overwritten.", file=sys.stderr)
     replace(report, options=record).save(options.out, options.columns)
     # Remove bad.jsonl of an earlier run.
     (options.out / "bad.jsonl").unlink(missing_ok=True)

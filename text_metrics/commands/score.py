@@ -6,21 +6,23 @@ goes to stdout and to <out>.summary.json. A row that cannot be scored is skipped
 its set, named on stderr, and written to <out>.bad.jsonl. After a kill, the same command continues.
 docs/files.md describes the files, and --engine ray.
 
-Exit codes: 0 all rows are scored; 3 some were skipped; 5 a number of the summary is beyond a
-limit, or null; 2 the command, its settings or the file are invalid; 130 interrupted.
+For a job of every night, --history appends its summary to a file, and --against compares its score
+with the last summaries there; --fail-under and --fail-over make a limit of any number. docs/watch.md
+says more; text-metrics --help lists the exit codes.
 
     text-metrics score data.jsonl --metric vendi_embed --text-key generations
     text-metrics score data.csv --metric self_bleu --text-key answer --id-key prompt --out scores.parquet
     text-metrics score data.parquet --metric probeval --text-key answers --reference-key people
     text-metrics score data.jsonl --metric vendi_embed --text-key generations --setting q=2 --column quality=reward
     text-metrics score data.jsonl --metric vendi_embed --text-key text --one-set --engine ray --address auto
+    text-metrics score data.jsonl --metric vendi_embed --text-key generations --history nights.jsonl \
+        --against nights.jsonl --fail-under difference=-0.05
 """
 
-import json
-import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from text_metrics import options as cli
 from text_metrics.console import EXIT_LIMIT, Parser, command, input_checked
@@ -28,9 +30,10 @@ from text_metrics.core_api import TEXTS
 from text_metrics.files.rows import Source
 from text_metrics.files.sets import Keys, Reader
 from text_metrics.files.systems import SystemGuard
+from text_metrics.gate import append, compare_with_history, drift_values, ends, missed_limits
 from text_metrics.jobs.job import Job
 from text_metrics.jobs.saved import SavedJob
-from text_metrics.jobs.scoring import RowScorer, check_limits, finish, finish_sums, output_schema, sum_up
+from text_metrics.jobs.scoring import RowScorer, check_numbers, finish, finish_sums, output_schema, sum_up
 from text_metrics.jobs.summary import intervals, summarize, summarize_sums
 
 # One d x d sum is saved per 16 batches, because it is large.
@@ -49,16 +52,14 @@ def parse_options(words: Sequence[str] | None) -> cli.Options:
     parser.add_argument("--engine", choices=("local", "ray"), default="local", help="this process, or a Ray cluster")
     parser.add_argument("--address", help="host:port or auto: a Ray cluster with this machine; else one is started")
     parser.add_argument("--workers", type=int, help="actors on Ray; by default one a GPU, or else a core")
-    for option, direction in (("--fail-under", "below"), ("--fail-over", "above")):
-        help = f"end with exit code 5 if this number of the summary is {direction} the value"
-        parser.add_argument(option, action="append", default=[], type=_limit, metavar="NAME=VALUE", help=help)
+    cli.add_limits(parser, "any of the summary, an end of its interval (low, high) or, with --against, a difference")
+    parser.add_argument("--history", type=Path, metavar="FILE", help="append the summary to this file of JSON lines")
+    help = "compare the score with those of this history, or of one summary"
+    parser.add_argument("--against", type=Path, metavar="FILE", help=help)
+    help = "how many of the last summaries of a history --against reads"
+    parser.add_argument("--last", type=int, default=14, metavar="N", help=help)
     cli.add_confidence(parser, help="level of the intervals in the summary")
     return cli.parse(parser, words)
-
-
-def _limit(text: str) -> tuple[str, float]:
-    name, _, value = text.partition("=")
-    return name, float(value)
 
 
 @command
@@ -88,15 +89,34 @@ def main(words: Sequence[str] | None = None) -> int:
             schema = partial(output_schema, scorer, source.schema)
             job = Job(saved, source, reader, scorer.score, partial(finish, scorer), options.batch_size, schema)
             summary = job.run(partial(summarize, scorer=scorer))
-    if not options.one_set:
-        # The level decides no score.
-        summary |= intervals(summary, scorer, options.confidence)
+    summary, values = _with_intervals(summary, scorer)
+    unjudged: list[str] = []
+    if options.against is not None:
+        compared = compare_with_history(summary, scorer.metric.name, options)
+        summary["against"] = {"file": str(options.against), **compared}
+        differences = drift_values(compared)
+        values |= differences
+        if summary[scorer.metric.name] is not None:
+            unjudged = [name for name, value in differences.items() if value is None]
     code = saved.finish(summary)
-    check_limits(options, [name for name, value in summary.items() if value is None or isinstance(value, (int, float))])
-    for option, sign in (("under", 1), ("over", -1)):
-        for name, limit in getattr(options, f"fail_{option}"):
-            value = summary[name]
-            if value is None or not sign * value >= sign * limit:
-                print(f"{name} is {json.dumps(value)}: --fail-{option} {limit:g}.", file=sys.stderr)
-                code = EXIT_LIMIT
+    if missed := missed_limits(options, values, unjudged):
+        code = EXIT_LIMIT
+    if options.history is not None:
+        append(options.history, summary, missed)
     return code
+
+
+def _with_intervals(summary: dict[str, Any], scorer: RowScorer) -> tuple[dict[str, Any], dict[str, float | None]]:
+    """Add the intervals to a summary, whose level decides no score; returns it, and its numbers by name for limits."""
+    options = scorer.options
+    summary = {name: value for name, value in summary.items() if name != "against"}
+    values = {name: value for name, value in summary.items() if value is None or isinstance(value, (int, float))}
+    check_numbers(scorer, values)
+    if options.one_set:
+        return summary, values
+    found = intervals(summary, scorer, options.confidence)
+    values["confidence"] = options.confidence
+    for name in scorer.bounds:
+        prefix = name.removesuffix("scores")
+        values |= ends(found[f"{prefix}confidence_interval"], prefix)
+    return summary | found, values

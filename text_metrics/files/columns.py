@@ -16,7 +16,18 @@ import msgspec
 from jmespath.exceptions import JMESPathError
 from jmespath.visitor import TreeInterpreter
 
-from text_metrics.core_api import CALL, ITEM, PAIR, SETS, TEXT, TEXTS, UNBOUNDED, Settings, describe, first_line
+from text_metrics.core_api import (
+    CALL,
+    ITEM,
+    PAIR,
+    SETS,
+    TEXT,
+    TEXTS,
+    UNBOUNDED,
+    Settings,
+    describe,
+    first_line,
+)
 
 # Characters of a bad row, or of a message about it, that are shown.
 SHOWN = 1000
@@ -24,6 +35,10 @@ SHOWN = 1000
 OPTIONS = {"confidence_by": "--cluster-key", "contexts": "--context-key", "references": "--reference-key"}
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:$|[T ])")
 _BOOLEANS = ("True", "False")
+# The kinds of columns.
+VALUE, ID, ANSWERS = "value", "id", "answers"
+# The argument whose values an option divides.
+_SCALED = "quality"
 
 
 class _Interpreter(TreeInterpreter):
@@ -158,6 +173,11 @@ def missing(key: str | None, values: Any) -> str:
     return f"has no {key!r}{problem}: {names}"[:SHOWN]
 
 
+def without_value(error: str) -> str:
+    """Cut the value that was got, which may be a text, off an error of a row."""
+    return error.partition(" Got ")[0]
+
+
 def delimiter_hint(names: list[str], used: str = ",") -> str:
     """Name the likely delimiter of a table whose only column has it in its name."""
     likely = [mark for mark in ";\t|," if mark != used and len(names) == 1 and mark in names[0]]
@@ -176,7 +196,9 @@ class Column(NamedTuple):
     name : the key of the column
     per_text : whether each text has a value; otherwise each row has one, and the rows of a set share it
     numbers : the range of its numbers; None for labels and texts
-    scale : the divisor of its numbers
+    scale : the divisor of its numbers; None if they cannot be scaled
+    kind : VALUE, or ID, equal in all formats, or ANSWERS, which the metric checks
+    is_optional : whether it may be null
     is_argument : whether `compute` takes it; the prompts of a metric without contexts are only stripped
     """
 
@@ -184,7 +206,9 @@ class Column(NamedTuple):
     name: str
     per_text: bool = False
     numbers: tuple[float, float] | None = None
-    scale: float = 1
+    scale: float | None = None
+    kind: str = VALUE
+    is_optional: bool = False
     is_argument: bool = True
 
     def read(self, row: Any, n_texts: int | None, has_cells: bool = False) -> Any:
@@ -192,14 +216,14 @@ class Column(NamedTuple):
 
         `has_cells` says that a list is a string, as in CSV. Raises a ValueError that names the column.
         """
-        read = read_key if self.argument == "confidence_by" else read_value
+        read = read_key if self.kind == ID else read_value
         value = read(row, self.name)
         if is_missing(value):
-            if self.argument == "contexts" and (value == "" or _has_null(row, self.name)):
+            if self.is_optional and (value == "" or _has_null(row, self.name)):
                 return None
             raise ValueError(f"{missing(self.name, row)} ({OPTIONS.get(self.argument, self.argument)})")
         values = parse_cell(value) if has_cells else value
-        if self.argument == "references":
+        if self.kind == ANSWERS:
             # A bare text is one answer.
             return [values] if isinstance(values, str) else values
         if not self.per_text or n_texts is None:
@@ -218,17 +242,18 @@ class Column(NamedTuple):
             expected = "a string or an integer"
         else:
             low, high = self.numbers
+            scale = self.scale or 1
             number = parse_cell(value)
             # The metric checks vectors.
             if isinstance(number, list) and (has_cells or number is value):
                 return number
             is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
-            if is_number and low * self.scale <= number <= high * self.scale:
-                return number if self.scale == 1 else number / self.scale
+            if is_number and low * scale <= number <= high * scale:
+                return number if scale == 1 else number / scale
             expected = "a number" if self.numbers == UNBOUNDED else f"a number in [{low:g}, {high:g}]"
             likely = next((n for n in (5, 10, 100) if is_number and number <= n), None)
-            if likely and self.argument == "quality" and (low, high) == (0, 1) and number > self.scale:
-                expected += f": divide by {likely} with --quality-scale {likely}"
+            if likely and self.scale is not None and (low, high) == (0, 1) and number > scale:
+                expected += f": divide by {likely} with --{self.argument}-scale {likely}"
         raise ValueError(f"{self.name!r}{where} must be {expected}, for {self.argument}. Got {describe(value)}")
 
 
@@ -252,22 +277,24 @@ def columns_of(metric: Any, columns: Mapping[str, str], scale: float = 1, strips
     given = {name: setting for name, setting in declared.items() if setting.given != CALL}
     arguments = []
     for argument, name in columns.items():
-        if argument == "confidence_by" or (argument == "references" and items not in (SETS, TEXTS)):
-            arguments.append(Column(argument, name))
-            continue
-        if argument == "contexts" and argument not in given and strips_prompt:
-            arguments.append(Column(argument, name, is_argument=False))
-            continue
-        if argument not in given:
+        if argument == "confidence_by":
+            arguments.append(Column(argument, name, kind=ID))
+        elif argument == "references" and items not in (SETS, TEXTS):
+            arguments.append(Column(argument, name, kind=ANSWERS))
+        elif argument in given:
+            setting = given[argument]
+            per_text = setting.given in (TEXT, PAIR) or (setting.given == ITEM and items == TEXTS)
+            divisor = scale if argument == _SCALED else None
+            is_optional = setting.is_optional
+            arguments.append(Column(argument, name, per_text, setting.numbers, divisor, is_optional=is_optional))
+        elif argument == "contexts" and strips_prompt:
+            arguments.append(Column(argument, name, is_optional=True, is_argument=False))
+        else:
             option = OPTIONS.get(argument, f"--column {argument}")
             raise ValueError(
                 f"{option}: a column may give {metric.name} {', '.join(given) or 'no argument'}; a value for the "
                 "whole call is a --setting."
             )
-        kind = given[argument].given
-        per_text = kind in (TEXT, PAIR) or (kind == ITEM and items == TEXTS)
-        divisor = scale if argument == "quality" else 1
-        arguments.append(Column(argument, name, per_text, given[argument].numbers, divisor))
     return arguments
 
 
@@ -278,7 +305,7 @@ def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]],
     """
     given = {}
     for column in columns:
-        if column.argument == "confidence_by" or not column.is_argument:
+        if column.kind == ID or not column.is_argument:
             continue
         entries = [by_argument[column.argument] for by_argument in values]
         if column.per_text and are_texts:

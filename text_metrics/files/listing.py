@@ -121,7 +121,7 @@ def _files_of_pattern(pattern: Path) -> Listing:
 
 
 def _without_own(paths: Iterable[Path]) -> tuple[list[Path], list[Path], dict[str, list[str]]]:
-    """Part paths into files, folders, and by the reason the names of those that a command wrote."""
+    """Divide paths into files, folders, and files that commands wrote, by the reason."""
     files = []
     folders = []
     own: dict[str, list[str]] = {}
@@ -147,7 +147,7 @@ def fixed_folder(pattern: Path) -> Path:
 
 
 def output_beside(path: Path) -> Path:
-    """Return the path beside which an output of some data is written: for a pattern, without its wildcards.
+    """Return the base path of an output: for a pattern, without its wildcards.
 
     For `runs/*.jsonl`, it is `runs/all.jsonl`, and for `runs/day-*/a.jsonl`, it is `runs/day-a.jsonl`.
     """
@@ -170,7 +170,7 @@ def named_files(words: Sequence[str], takes_answers: bool = False) -> dict[str, 
     """
     named: list[tuple[str | None, Path]] = []
     for word in words:
-        name, _, path = word.partition("=")
+        name, path = _split_name(word)
         if name and path and "/" not in name and not Path(word).exists():
             named.append((name, parse_path(path)))
         elif "://" in word or Path(word).exists():
@@ -190,6 +190,17 @@ def named_files(words: Sequence[str], takes_answers: bool = False) -> dict[str, 
     return dict(zip(names, (path for _, path in named), strict=True))
 
 
+def _split_name(word: str) -> tuple[str, str]:
+    """Split NAME=path at the last `=` whose path exists, so that a name may be `T=0.3`; or else at the first one."""
+    places = [i for i, character in enumerate(word) if character == "="]
+    for i in reversed(places):
+        path = word[i + 1 :]
+        if path and ("://" in path or glob.glob(path) or Path(path).exists()):
+            return word[:i], path
+    name, _, path = word.partition("=")
+    return name, path
+
+
 def _is_own(path: Path, takes_answers: bool) -> bool:
     """Tell whether a command wrote a file that a pattern names, which is then ignored."""
     writer = find_writer(path)
@@ -200,7 +211,7 @@ def _is_own(path: Path, takes_answers: bool) -> bool:
 
 
 def _repeats(path: Path, paths: Sequence[Path]) -> bool:
-    """Tell whether a file that is named beside others is a record, or holds scores of one of them; it is ignored."""
+    """Tell whether to ignore a named file: a record of a command, or the scores of another named file."""
     writer = find_writer(path)
     if writer is None:
         return False
@@ -220,7 +231,7 @@ def _is_scored(writer: Written, data: Path) -> bool:
 
 
 def _distinct_name(path: Path, paths: Sequence[Path]) -> str:
-    """Return the stem of a path, with as many of its folders as tell it from the others."""
+    """Return the stem of a path, with as many of its folders as make it unique."""
     parts = _parts(path)
     rivals = [_parts(other) for other in paths if other is not path]
     for depth in range(1, len(parts)):

@@ -1,4 +1,4 @@
-"""Report in one line the files that a command read, and those of a folder or pattern that it ignored."""
+"""Report in one line which files of a folder or pattern a command read, and which it ignored."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,9 +11,13 @@ from text_metrics.reporting.formats import count, listed
 
 
 class Reading:
-    """The files that a command read, with their numbers of rows, and those that it ignored, by the reason."""
+    """The files that a command read, with their numbers of rows, and those that it ignored, by the reason.
+
+    is_quiet : whether the command prints none of this
+    """
 
     def __init__(self) -> None:
+        self.is_quiet = False
         self._files: dict[str, list[Path]] = {}
         self._n_rows: dict[str, int] = {}
         self._ignored: dict[str, dict[str, None]] = {}
@@ -57,7 +61,8 @@ def reading() -> Iterator[None]:
     token = _CURRENT.set(read)
     try:
         yield
-        if line := read.line():
+        line = read.line()
+        if line and not read.is_quiet:
             print(line, file=sys.stderr)
     finally:
         _CURRENT.reset(token)

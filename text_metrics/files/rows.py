@@ -20,14 +20,14 @@ from text_metrics.files.reading import current
 _CSV_FIELD = 1_000_000
 # Levels of a row of JSON: a hundred can be written in any format.
 _DEEPEST = 100
-# What may be left of a blank line: a byte order mark, too.
+# A blank line may contain these, such as a byte order mark.
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 _UTF8 = "utf-8"
 _HINT = "; pass --encoding, such as cp1252"
 
 
 class Row(msgspec.Struct):
-    """A row of a file that is not blank.
+    """A non-blank row of a file.
 
     number : the number of the row, or of its line, from 1
     values : the value of the row; None if it cannot be read

@@ -105,7 +105,7 @@ def count_texts(row: Row, key: str | None) -> int:
 
 
 def total_marks(units: Iterable[Unit]) -> Marks:
-    """Add up the marks of units; those of bad rows have none."""
+    """Add up the marks of units; invalid rows have none."""
     return sum((unit.marks for unit in units if unit.marks is not None), Marks())
 
 
@@ -143,7 +143,7 @@ class Reader:
         self.joins_rows = self.keys.is_grouped
 
     def prepare(self, source: Source) -> None:
-        """Find out whether the rows of a set are all next to each other.
+        """Tell whether the rows of each set are adjacent.
 
         Raises a ValueError if they are not, and there are too many rows to hold them in memory, if no row has an id,
         for a column that a table does not have, or if the rows seem to be of several systems.

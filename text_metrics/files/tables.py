@@ -17,7 +17,7 @@ from text_metrics.files.storage import file_format
 
 FORMATS = {".parquet": "Parquet", ".arrow": "an Arrow stream"}
 _ROWS = 1024
-# What pyarrow raises for a damaged file.
+# Errors that pyarrow raises for a damaged file.
 _DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError)
 # Hive's name for a value that is missing.
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -94,7 +94,7 @@ def _join_fields(fields: Sequence[pa.Field]) -> pa.Field | None:
 
 
 def _plain(field: pa.Field) -> pa.Field:
-    """Return a column of categories, or of views of texts, as one of its values."""
+    """Convert a column of categories, or of string views, to a plain column."""
     if pa.types.is_dictionary(field.type):
         return field.with_type(field.type.value_type)
     return field.with_type(pa.string()) if pa.types.is_string_view(field.type) else field

@@ -1,4 +1,4 @@
-"""Recognize files that commands wrote, by a record in or beside them, so that none of them is taken for data."""
+"""Recognize files that commands wrote, by a record in or beside them, so that they are not read as data."""
 
 import json
 import re
@@ -98,7 +98,7 @@ def _by_content(path: Path) -> Written | None:
 
 
 def first_value(path: Path) -> dict[str, Any]:
-    """Read the object of a JSON file, or of its first line; an empty one if there is none."""
+    """Read the object of a JSON file, or of its first line; empty if it has none."""
     with suppress(OSError, ValueError), path.open(encoding="utf-8") as file:
         line = file.readline()
         return _first_object(line if line.strip() != "{" else line + file.read())
@@ -106,7 +106,7 @@ def first_value(path: Path) -> dict[str, Any]:
 
 
 def _first_object(text: str) -> dict[str, Any]:
-    """Parse an object that is the whole text, or its first line; an empty one if there is none."""
+    """Parse an object that is the whole text, or its first line; empty if neither is one."""
     line, _, _ = text.partition("\n")
     with suppress(ValueError, RecursionError):
         value = json.loads(text if line.strip() == "{" else line)

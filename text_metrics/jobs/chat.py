@@ -1,6 +1,5 @@
 """Answers of a chat model by OpenAI's protocol: each is saved to a file when it arrives, and never requested again."""
 
-import argparse
 import hashlib
 import json
 import os
@@ -85,60 +84,59 @@ class Journal:
         self.answers[key] = record
 
 
-def add_arguments(parser: argparse.ArgumentParser, reads: str, help: str) -> None:
-    """Add what a command asks about, its output, and the settings of an endpoint."""
-    parser.add_argument("reads", metavar=reads, type=Path, help=help)
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the result")
-    parser.add_argument("--model", required=True, help="name of the chat model")
-    parser.add_argument("--base-url", help="of the endpoint; OpenAI's by default, or $OPENAI_BASE_URL")
-    parser.add_argument("--temperature", type=float, default=1.0)
-    parser.add_argument("--workers", type=int, default=8, help="number of concurrent requests")
-    parser.add_argument("--attempts", type=int, default=4, help="requests for an answer that can be parsed")
-    parser.add_argument("--retries", type=int, default=6, help="after a rate limit, a server error, a lost connection")
-
-
 def journal_of(output: Path) -> Path:
     """Return the file of the answers that an output is made of."""
     return output.with_name(f"{output.name}.journal")
 
 
 class Chat:
-    """A chat model, by the settings of `add_arguments`, with the journal of the output that its answers make.
+    """A chat model, with the journal of the output that its answers make; parameters are the options of `add_chat`.
 
     Raises a ValueError for settings, an API key or a URL that cannot be used, or an output that is read.
     """
 
-    def __init__(self, arguments: argparse.Namespace) -> None:
+    def __init__(
+        self,
+        reads: Path,
+        out: Path,
+        model: str,
+        base_url: str | None = None,
+        temperature: float = 1.0,
+        workers: int = 8,
+        attempts: int = 4,
+        retries: int = 6,
+    ) -> None:
         import openai
 
-        self._output = arguments.out
-        self._journal_file = journal_of(self._output)
-        check_outputs([arguments.reads], [self._output, self._journal_file])
-        for name, low in (("workers", 1), ("attempts", 1), ("retries", 0)):
-            parse_count(getattr(arguments, name), f"--{name}", low)
-        parse_number(arguments.temperature, "--temperature", 0)
-        url = arguments.base_url or os.environ.get("OPENAI_BASE_URL")
+        self._output = out
+        self._journal_file = journal_of(out)
+        check_outputs([reads], [out, self._journal_file])
+        self._model = model
+        self._workers = parse_count(workers, "--workers")
+        self._attempts = parse_count(attempts, "--attempts")
+        parse_count(retries, "--retries", 0)
+        parse_number(temperature, "--temperature", 0)
+        self._temperature = temperature
+        url = base_url or os.environ.get("OPENAI_BASE_URL")
         key = os.environ.get("OPENAI_API_KEY", "").strip()
         if not key and not url:
             raise ValueError("No API key: set OPENAI_API_KEY, or pass the --base-url of an endpoint that needs none.")
         if re.search(r"[^!-~]", key):
             raise ValueError("OPENAI_API_KEY must be ASCII without spaces and line breaks: set it again.")
         try:
-            self._client = openai.OpenAI(api_key=key or "none", base_url=url, max_retries=arguments.retries)
+            self._client = openai.OpenAI(api_key=key or "none", base_url=url, max_retries=retries)
         except Exception:  # It may quote a password.
             raise ValueError("--base-url, or OPENAI_BASE_URL, is not a valid URL.") from None
-        url = self._client.base_url
-        self.host = url.netloc.decode()
-        self._url = f"{url.scheme}://{self.host}{url.raw_path.decode()}"
-        self._secrets = [secret for secret in (key, url.userinfo.decode(), url.password) if secret]
-        self._settings = arguments
+        endpoint = self._client.base_url
+        self.host = endpoint.netloc.decode()
+        self._url = f"{endpoint.scheme}://{self.host}{endpoint.raw_path.decode()}"
+        self._secrets = [secret for secret in (key, endpoint.userinfo.decode(), endpoint.password) if secret]
         self._stopped = ""
 
     def signature(self, command: str, instructions: str) -> str:
         """Return the signature of a command's requests, which begin with the instructions."""
         digest = hashlib.sha256(instructions.encode()).hexdigest()[:8]
-        settings = self._settings
-        decisive = {"service": settings.model, "host": self.host, "temperature": settings.temperature, "ask": digest}
+        decisive = {"service": self._model, "host": self.host, "temperature": self._temperature, "ask": digest}
         return signature(command, **decisive)
 
     def ask(self, requests: list[Request]) -> list[Any]:
@@ -155,7 +153,7 @@ class Chat:
         keys = [self._digest(request) for request in requests]
         by_key = dict(zip(keys, requests, strict=True))
         # At its end, the pool waits for the requests in flight: they are paid for.
-        with ThreadPoolExecutor(self._settings.workers) as pool:
+        with ThreadPoolExecutor(self._workers) as pool:
             answers = pool.map(self._answer, by_key, by_key.values())
             try:
                 values = dict(zip(by_key, tqdm(answers, total=len(by_key), unit="answer"), strict=True))
@@ -170,12 +168,12 @@ class Chat:
         return [values[key] for key in keys]
 
     def _digest(self, request: Request) -> str:
-        decisive = [self._url, self._settings.model, self._settings.temperature, request.messages, request.sample]
+        decisive = [self._url, self._model, self._temperature, request.messages, request.sample]
         decisive += [request.top] if request.top else []
         return hashlib.sha256(json.dumps(decisive, ensure_ascii=False).encode()).hexdigest()[:32]
 
     def _answer(self, key: str, request: Request) -> Any:
-        """Return the parsed answer to a request; None, with a message, if there is none, or if all requests stop."""
+        """Return the parsed answer to a request; None, with a message, if it fails or all requests stop."""
         import openai
 
         if key in self._journal.answers:
@@ -183,14 +181,14 @@ class Chat:
             with suppress(ValueError):
                 return _parse(request, self._journal.answers[key])
         problem = ""
-        for _ in range(self._settings.attempts):
+        for _ in range(self._attempts):
             if self._stopped:
                 return None
             try:
                 record = self._request(request)
                 value = _parse(request, record)
             except ValueError as error:
-                problem = f"none of {self._settings.attempts} answers can be parsed: {error}"
+                problem = f"none of {self._attempts} answers can be parsed: {error}"
                 continue
             except (openai.BadRequestError, openai.UnprocessableEntityError, openai.ConflictError) as error:
                 # A retry would fail in the same way; other requests may succeed.
@@ -219,9 +217,9 @@ class Chat:
         options: dict[str, Any] = {"logprobs": True, "top_logprobs": request.top} if request.top else {}
         try:
             response: Any = self._client.chat.completions.create(
-                model=self._settings.model,
+                model=self._model,
                 messages=request.messages,  # type: ignore[arg-type]
-                temperature=self._settings.temperature,
+                temperature=self._temperature,
                 **options,
             )
         except (openai.BadRequestError, openai.UnprocessableEntityError):

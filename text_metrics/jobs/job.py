@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from text_metrics.console import Notices
 from text_metrics.core_api import Signature
+from text_metrics.files.columns import without_value
 from text_metrics.files.rows import Row, Source
 from text_metrics.files.sets import Reader, Unit, total_marks
 from text_metrics.files.systems import count_repeats
@@ -167,10 +168,14 @@ class Job:
         }
         if self.reader.keys.id is not None and not self.reader.chooses:
             counts |= count_repeats(units)
-        shown = sorted((row.number, row.error, row.show()) for row in bad)
+        shown = sorted((row.number, *self._described(row)) for row in bad)
         record = {"counts": counts, "marks": total_marks(scored), "bad": shown, "facts": facts}
         self.saved.write(number, record, output)
         return True
+
+    def _described(self, row: Row) -> tuple[str, str | None]:
+        """Return the error of a bad row and its content, unless texts must not be shown."""
+        return (without_value(row.error), None) if self.saved.options.no_texts else (row.error, row.show())
 
     def _score_valid(self, units: list[Unit]) -> list[tuple[list[Unit], Any]]:
         """Score units together, or if that fails, in halves; returns those that were scored, with their scores."""

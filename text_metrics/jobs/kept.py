@@ -1,6 +1,5 @@
 """Rows of a file that keep their columns and their order, and get further columns, such as ratings of their texts."""
 
-import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -71,19 +70,12 @@ class _ObjectSource(Source):
             yield row
 
 
-def add_keys(parser: argparse.ArgumentParser, contexts: bool = False) -> None:
-    """Add where the texts are, what their prompts are, and the form of the file."""
-    cli.add_keys(parser, clusters=False, contexts=contexts)
-    help = "which prompt a row belongs to; a bad row is skipped with the other rows of its prompt"
-    parser.add_argument("--id-key", metavar="KEY", help=help)
-
-
-def check_outputs(arguments: argparse.Namespace, *reads: str | Path) -> None:
+def check_outputs(options: cli.Options, *reads: str | Path) -> None:
     """Raise a ValueError if an output is a file that is read, was not written by a command, or has no known format."""
-    out = arguments.out
+    out = options.out
     bad = _bad_path(out)
-    inputs: list[str | Path] = [arguments.reads]
-    inputs += listing.data_files(arguments.reads)
+    inputs: list[str | Path] = [options.reads]
+    inputs += listing.data_files(options.reads)
     inputs += reads
     files.check_outputs(inputs, [out, bad, journal_of(out)])
     if out.suffix not in _FORMATS:
@@ -92,23 +84,23 @@ def check_outputs(arguments: argparse.Namespace, *reads: str | Path) -> None:
         raise ValueError(f"{bad} was not written by this command: rename it, or choose another --out.")
 
 
-def read(arguments: argparse.Namespace, added: Sequence[str], reads_sets: bool = False) -> KeptRows:
-    """Read a file by the options of `add_keys`, to which the columns `added` will be added; names what is skipped.
+def read(options: cli.Options, added: Sequence[str], reads_sets: bool = False) -> KeptRows:
+    """Read a file by the options of `add_rows`, to which the columns `added` will be added; names what is skipped.
 
     `reads_sets` says that a row without --id-key must be a set, and not one text.
 
     Raises a ValueError if no row can be used, or if the file has such a column.
     """
-    if arguments.system_key is not None and arguments.id_key is None:
+    if options.system_key is not None and options.id_key is None:
         raise ValueError("--system-key requires --id-key.")
-    path = arguments.reads
-    has_key = arguments.text_key is not None
-    source = (Source if has_key else _ObjectSource)(path, **cli.form_of(arguments))
-    keys = Keys(arguments.text_key if has_key else _TEXT, arguments.id_key, arguments.system_key)
-    context = getattr(arguments, "context_key", None)
-    cli.check_strip(arguments.strip, context is not None)
-    columns = [] if context is None else [Column("contexts", context)]
-    reader = Reader(keys, reads_sets, columns=columns, is_scattered=path.is_fifo(), strip=arguments.strip)
+    path = options.reads
+    has_key = options.text_key is not None
+    source = (Source if has_key else _ObjectSource)(path, **cli.form_of(options))
+    keys = Keys(options.text_key if has_key else _TEXT, options.id_key, options.system_key)
+    context = getattr(options, "context_key", None)
+    cli.check_strip(options.strip, context is not None)
+    columns = [] if context is None else [Column("contexts", context, is_optional=True)]
+    reader = Reader(keys, reads_sets, columns=columns, is_scattered=path.is_fifo(), strip=options.strip)
     reader.prepare(source)
     kept = KeptRows(source, list(reader.units(source)))
     if not kept.good:
@@ -125,10 +117,10 @@ def read(arguments: argparse.Namespace, added: Sequence[str], reads_sets: bool =
     return kept
 
 
-def write(arguments: argparse.Namespace, kept: KeptRows, added: Mapping[int, dict[str, Any]]) -> None:
+def write(options: cli.Options, kept: KeptRows, added: Mapping[int, dict[str, Any]]) -> None:
     """Write the rows with their further columns, by the number of the row, and those that are skipped."""
     lines = [row.as_object() | added[row.number] for row in kept.good]
-    out = arguments.out
+    out = options.out
     out.parent.mkdir(parents=True, exist_ok=True)
     with files.written_whole(out) as temporary:
         write_rows(lambda: iter([lines]), kept.source.schema, temporary, out.suffix)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from text_metrics.console import InUseError
 from text_metrics.files.storage import named_writing
 
 
@@ -12,7 +13,7 @@ from text_metrics.files.storage import named_writing
 def locked(path: Path, name: Path | None = None) -> Iterator[None]:
     """Lock a file, which is made if it is missing; a process that is killed releases it.
 
-    Raises a ValueError, which calls it by `name`, if another process or command has locked it.
+    Raises an InUseError, which calls it by `name`, if another process or command has locked it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with named_writing(path):
@@ -21,5 +22,5 @@ def locked(path: Path, name: Path | None = None) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ValueError(f"{name or path} is in use by another process.") from None
+            raise InUseError(f"{name or path} is in use by another process.") from None
         yield

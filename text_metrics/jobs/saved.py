@@ -31,7 +31,7 @@ _MOST_LOST = 0.01
 _FORMATS = (".jsonl", ".parquet", ".csv")
 # The keys of each line of a file of bad rows.
 _BAD_KEYS = {"row", "error", "text"}
-# Options without effect on results: a job continues whatever these are.
+# Options without effect on results: a job continues with other values of these.
 _WITHOUT_EFFECT = (
     "out",
     "engine",
@@ -42,6 +42,9 @@ _WITHOUT_EFFECT = (
     "fail_under",
     "fail_over",
     "confidence",
+    "history",
+    "against",
+    "last",
     # It only decides whether the file is accepted.
     "one_system",
 )
@@ -64,7 +67,7 @@ def _decisive(options: Options) -> dict[str, Any]:
 
 
 def lacks_lines(counts: Mapping[str, int]) -> bool:
-    """Tell whether invalid rows took so many lines that the others do not represent their file."""
+    """Tell whether invalid rows took too many lines for the others to represent their file."""
     n_lost = counts.get("n_bad_lines", 0) - counts["n_bad"]
     return n_lost > _MOST_LOST * (counts.get("n_rows", 0) + n_lost)
 
@@ -102,8 +105,13 @@ class SavedJob:
         reads = listing.data_files(data) if listing.is_pattern(data) else [data]
         writes = [out] if is_summary else [out, self._summary]
         writes.append(self.bad)
+        history = getattr(options, "history", None)
+        if history is not None:
+            writes.append(history)
+            if options.against != history:
+                reads.append(options.against)
         settings = options.settings | {"metric": options.metric}
-        files.check_outputs(map(str, reads), writes, settings, self.folder)
+        files.check_outputs([str(path) for path in reads if path is not None], writes, settings, self.folder)
         is_written_by_job = {
             # Where it is the output, `finished` checks it.
             self._summary: is_summary or "command" in first_value(self._summary),
@@ -213,7 +221,7 @@ class SavedJob:
             self.bad.unlink()
 
     def remove(self) -> None:
-        """Remove the pieces, and the folder if nothing else is in it; its record goes last."""
+        """Remove the pieces, their record last, and the folder if it is empty then."""
         for pattern in ("*part-*", _WRITTEN, _LOCK, JOB):
             for path in self.folder.glob(pattern):
                 path.unlink(missing_ok=True)
@@ -237,7 +245,8 @@ class SavedJob:
         if lacks_lines(summary):
             lines = f"{summary['n_bad_lines']:,} lines are in {count(summary['n_bad'], 'row')} that cannot be read"
             print(f"No mean is given, because {lines}: correct them, such as an open quote.", file=sys.stderr)
-        print(f"The {'summary is' if self._summary == self.out else 'rows are'} in {self.out}.", file=sys.stderr)
+        if not self.options.quiet:
+            print(f"The {'summary is' if self._summary == self.out else 'rows are'} in {self.out}.", file=sys.stderr)
         if summary["n_bad"]:
             print(f"The rows that were skipped are in {self.bad}.", file=sys.stderr)
         return EXIT_BAD_ROWS if summary["n_bad"] or summary["n_incomplete"] else 0

@@ -8,12 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from text_metrics.console import input_checked
-from text_metrics.core_api import CALL, QUESTIONS, TEXTS, ItemResult, result_numbers, result_values, rows_of, split_list
-from text_metrics.files.columns import Column, columns_of, to_arguments
+from text_metrics.core_api import QUESTIONS, TEXTS, result_numbers, result_values, rows_of
+from text_metrics.files.columns import ID, Column, columns_of, to_arguments
 from text_metrics.files.sets import Reader, Unit
+from text_metrics.gate import DRIFT, check_limits, ends
 from text_metrics.jobs.job import Rows
 from text_metrics.loading import load_metric
 from text_metrics.options import Options
+from text_metrics.questions.sets import by_set, score_sets
 from text_metrics.texts import PROMPT
 
 
@@ -44,70 +46,65 @@ class RowScorer:
         for name, value in options.settings.items():
             if name in ("set_size", "confidence"):
                 raise ValueError(f"--setting {name}: pass --{name.replace('_', '-')}.")
-            # One model of pairs is for all items.
-            is_model = isinstance(value, str) and ":" in value
-            if name in declared and declared[name].given != CALL and not is_model:
+            if name in declared and declared[name].is_given(value):
                 raise ValueError(f"--setting {name} is per {declared[name].given}: pass --column {name}=COLUMN.")
-        given = {name: ["a column"] for name in options.columns if name in declared and name != "confidence_by"}
+        given = {
+            column.argument: ["a column"]
+            for column in self.columns
+            if column.argument in declared and column.kind != ID
+        }
         with input_checked():
             self.settings: Any = self.metric.settings.read(options.settings | given, self.metric.name)
         if self.settings.pooled_by and not options.one_set:
             raise ValueError(f"{self.settings.pooled_by} pools all sets: score them in one call.")
-        passed = set(self.settings.passed())
-        results = [result for result in self.metric.item_results if passed.issuperset(result.needs)]
-        results = [ItemResult("scores", bounds=self.metric.bounds_under(self.settings)), *results]
+        results = self.metric.results_under(self.settings)
         self.bounds = {result.name: result.bounds for result in results if result.bounds is not None}
         self.keys = {result.name: result.name for result in results} | {"scores": self.metric.name}
         self.floats = [self.keys[result.name] for result in results if not result.is_count and self.items != TEXTS]
 
     @property
     def has_sums(self) -> bool:
-        """True if the score of a set follows from sums over its texts, as the Vendi score of embeddings does."""
-        if self.metric.name != "vendi_embed" or self.columns:
-            return False
-        return self.settings.kernel == "embedding" and self.settings.similarity is None
+        """True if the score of a set follows from sums over its texts."""
+        return hasattr(self.metric, "has_sums") and not self.columns and self.metric.has_sums(self.settings)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.options,)
 
     def score(self, units: Sequence[Unit]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Score units together; returns the results of each unit by name, and the result of `compute`."""
-        predictions: list[Any] = [unit.texts for unit in units]
-        if self.items == TEXTS:
-            predictions = list(chain.from_iterable(predictions))
         given = to_arguments(self.columns, [unit.given for unit in units], self.items == TEXTS)
-        result = self.metric.compute(predictions=predictions, **given, **self.options.settings)
+        result = score_sets(self.metric, [unit.texts for unit in units], given | self.options.settings)
         by_name = {name: self._by_unit(result[name], units) for name in self.keys}
         return rows_of(by_name), result
 
     def _by_unit(self, values: list[Any], units: Sequence[Unit]) -> list[Any]:
-        if self.items != TEXTS:
-            return values
-        by_unit: list[Any] = split_list(values, np.array([len(unit.texts) for unit in units]))
+        by_unit = by_set(self.metric, values, [unit.texts for unit in units])
         for i, unit in enumerate(units):
-            if unit.rows[0].is_text and not unit.is_joined:
+            if self.items == TEXTS and unit.rows[0].is_text and not unit.is_joined:
                 by_unit[i] = by_unit[i][0]
         return by_unit
 
 
-def check_limits(options: Options, numbers: Iterable[str]) -> None:
+def check_numbers(scorer: RowScorer, numbers: Iterable[str]) -> None:
     """Raise a ValueError if a limit names neither a number of a result nor one that every summary has."""
-    counts = ["n_scores", "n_texts", "n_rows", "n_bad", "n_bad_lines", "n_incomplete"]
+    options = scorer.options
+    names = [*numbers, "n_scores", "n_texts", "n_rows", "n_bad", "n_bad_lines", "n_incomplete"]
     if options.id_key is not None:
-        counts += ["n_joined", "n_repeated"]
+        names += ["n_joined", "n_repeated"]
     if not options.one_set:
-        counts += ["n_units", "confidence"]
-    names = dict.fromkeys(chain(numbers, counts))
-    for name, _ in chain(options.fail_under, options.fail_over):
-        if name not in names:
-            raise ValueError(f"--fail-under or --fail-over {name}: the summary has {', '.join(names)}.")
+        names += ["n_units", "confidence"]
+        for name in scorer.bounds:
+            names += ends(None, name.removesuffix("scores"))
+    if options.against is not None:
+        names += DRIFT
+    check_limits(options, names)
 
 
 def finish(scorer: RowScorer, units: list[Unit], scored: Any) -> tuple[dict[str, Any], Rows]:
     """Return the facts that the summary needs of the scores of `RowScorer.score`, and the rows with their results."""
     scores, result = scored
     numbers = dict(result_numbers(result))
-    check_limits(scorer.options, numbers)
+    check_numbers(scorer, numbers)
     sums = {}
     for name in scorer.bounds:
         sums[name] = np.array([_sum(results[name]) for results in scores])
@@ -121,7 +118,7 @@ def finish(scorer: RowScorer, units: list[Unit], scored: Any) -> tuple[dict[str,
         "lists": {},
     }
     if scorer.options.one_set:
-        # There are no rows to write the lists to.
+        # A single set has no rows to write the lists to.
         facts["lists"] = result_lists(result)
         return facts, []
     return facts, [_join(scorer, unit, results) for unit, results in zip(units, scores, strict=True)]
@@ -134,18 +131,14 @@ def result_lists(result: Mapping[str, Any]) -> dict[str, Any]:
 
 def sum_up(scorer: RowScorer, units: list[Unit]) -> np.ndarray:
     """Sum up the outer products of the embeddings of texts, so that a whole file is never in memory."""
-    from text_metrics.core_api import encode, gram_sums, matrix_device
-
-    texts = list(chain.from_iterable(unit.texts for unit in units))
-    embeddings, *_ = encode(texts, scorer.settings)
-    return gram_sums(embeddings, device=matrix_device(scorer.settings.device))
+    return scorer.metric.sum_up(list(chain.from_iterable(unit.texts for unit in units)), scorer.settings)
 
 
 def finish_sums(scorer: RowScorer, units: list[Unit], sums: np.ndarray) -> tuple[dict[str, Any], Rows]:
     """Return the facts that the summary needs of sums, and no rows."""
-    result = scorer.metric.compute(predictions=[["a", "b"]], **scorer.options.settings)
-    check_limits(scorer.options, dict(result_numbers(result)))
     n_texts = sum(len(unit.texts) for unit in units)
+    result = scorer.metric.score_sums(sums, n_texts, scorer.settings)
+    check_numbers(scorer, dict(result_numbers(result)))
     return {"signature": result["signature"], "sums": sums, "n": n_texts}, []
 
 

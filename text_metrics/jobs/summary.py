@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.core_api import Estimate, ScoreSummary, Signature, format_sizes, ratio_estimate, result_numbers
+from text_metrics.core_api import Estimate, Signature, format_sizes, ratio_estimate, result_numbers
 from text_metrics.jobs.scoring import RowScorer, result_lists
 
 # Entries of a signature that give the amount of data.
@@ -99,8 +99,6 @@ def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[st
 
 def summarize_sums(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[str, Any]:
     """Score a set from the sums of its pieces; returns the result."""
-    from text_metrics.core_api import name_results, spectra_from_sums
-
     total = np.zeros(())
     n = 0
     signature = ""
@@ -108,9 +106,7 @@ def summarize_sums(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> di
         total = total + facts["sums"]
         n += facts["n"]
         signature = merge_signatures(signature, facts["signature"])
-    sizes = np.array([n])
-    summary = ScoreSummary(np.arange(1), None, scorer.metric.bounds, sizes)
-    result = name_results(spectra_from_sums(total, n), sizes, scorer.settings, summary)
+    result = scorer.metric.score_sums(total, n, scorer.settings)
     signed = str(Signature.parse(signature).merge(set_size=n))
     return dict(result_numbers(result)) | result_lists(result) | {"n_scores": 1, "signature": signed}
 

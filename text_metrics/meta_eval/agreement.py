@@ -24,7 +24,7 @@ _KAPPAS = ("form with form", "content with content", "form with content", "form 
 
 
 def evaluate(scores: Scores, pairs: pd.DataFrame, people: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return all results that the pairs of the judge and those of people allow, by name."""
+    """Return all results that the judged pairs allow, by name."""
     results = {}
     if len(pairs):
         results["agreement"] = judge_agreement(scores, pairs)
@@ -36,7 +36,7 @@ def evaluate(scores: Scores, pairs: pd.DataFrame, people: pd.DataFrame) -> dict[
 
 
 class Bootstrap:
-    """Resamples of n items by their groups, a Series: items of one group are drawn together."""
+    """Resamples of n items, in which items of one group, a Series, are drawn together."""
 
     def __init__(self, groups: pd.Series) -> None:
         self._groups = groups
@@ -127,7 +127,7 @@ def _hits(chosen: pd.DataFrame, verdicts: pd.Series) -> pd.DataFrame:
 
 
 def _agreement(chosen: pd.DataFrame, pairs: pd.DataFrame, rules: pd.Index) -> pd.DataFrame:
-    """Compare metrics with the judge on some pairs; no rule is the best metric."""
+    """Compare metrics with the judge on some pairs; rules cannot be the best metric."""
     bootstrap = Bootstrap(pairs["concept"])
     hits = _hits(chosen, pairs["verdict"])
     balanced = bootstrap.balanced(hits, pairs["verdict"])

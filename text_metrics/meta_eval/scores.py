@@ -63,7 +63,7 @@ def score_sets(
     paths: Sequence[str] = (),
     gruen: bool = True,
 ) -> Scores:
-    """Score all sets by all metrics; `paths` are those of your metrics."""
+    """Score all sets by all metrics; `paths` are the user's metrics."""
     # Errors of user-supplied metrics show before the slow part.
     own_columns = [own_column(path, sets) for path in paths]
     with tempfile.TemporaryDirectory() as folder:

@@ -6,7 +6,7 @@ All people who answered a question stand for everyone: m people are drawn from t
 model. A divergence between models that is not larger than this one needs more people.
 """
 
-import argparse
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -49,14 +49,9 @@ def divergence(detail: dict[str, Any], m: int, rng: np.random.Generator) -> floa
     return float(from_people(detail, counts_of_draws).mean())
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
-    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, metavar="M", help="numbers of people")
-
-
-def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, Any]) -> Report:
+def report(references: Rows, settings: dict[str, Any], sizes: Sequence[int] = SIZES) -> Report:
     """Compute the divergence at some numbers of people; returns the numbers, and the printed sections."""
-    parse_count(min(arguments.sizes), "--sizes")
+    parse_count(min(sizes), "--sizes")
     rng = np.random.default_rng(0)
     result = score_people(references, settings)
     details = result["details"]
@@ -64,7 +59,7 @@ def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, 
     for detail in details:
         n_people.append(sum(cluster["count"] for cluster in detail["clusters"]))
     means = []
-    for m in arguments.sizes:
+    for m in sizes:
         divergences = [divergence(detail, m, rng) for detail in details]
         means.append(float(np.mean(divergences)))
     numbers = {
@@ -72,11 +67,11 @@ def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, 
         "n_questions": len(details),
         "n_people": float(np.mean(n_people)),
         "n_clusters": result["n_clusters"],
-        "sizes": list(arguments.sizes),
+        "sizes": list(sizes),
         "scores": means,
     }
     table = {
-        "m": list(map(str, arguments.sizes)),
+        "m": list(map(str, sizes)),
         "KL(all ‖ m people)": [number(mean, 3) for mean in means],
     }
     return numbers, [("Divergence of m people from all", _TEXT.format(**numbers), table)]

@@ -9,15 +9,15 @@ model's reasoning, and the `raw` ones. Each answer is
 saved in answers.jsonl.journal when it arrives: after a crash, the same command continues, and requests none twice.
 """
 
-import argparse
 import sys
 from collections import defaultdict
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from text_metrics.core_api import parse_count
 from text_metrics.files.storage import write_jsonl
-from text_metrics.jobs.chat import Chat, Request, add_arguments, few_shot
+from text_metrics.jobs.chat import Chat, Request, few_shot
 from text_metrics.options import warn_of_marks
 from text_metrics.probe.cleaning import clean
 from text_metrics.probe.files import read_records
@@ -28,12 +28,6 @@ INSTRUCTIONS = (
     "Answer each question as a person in a survey would: with the first answer that comes to mind, in a few words. "
     "Give one answer and nothing else."
 )
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
-    add_arguments(parser, "questions", "questions, as JSON lines")
-    parser.add_argument("--samples", type=int, default=100, help="answers to each question")
 
 
 def read_questions(path: Path) -> dict[str, str]:
@@ -48,18 +42,18 @@ def read_questions(path: Path) -> dict[str, str]:
     return questions
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command; returns the exit code."""
-    parse_count(arguments.samples, "--samples")
-    questions = read_questions(arguments.reads)
-    chat = Chat(arguments)
-    names = [name for name in questions for _ in range(arguments.samples)]
+def run(reads: Path, out: Path, model: str, temperature: float, samples: int, **endpoint: Any) -> int:
+    """Write answers; returns the exit code. Parameters are the options of the command."""
+    parse_count(samples, "--samples")
+    questions = read_questions(reads)
+    chat = Chat(reads, out, model, temperature=temperature, **endpoint)
+    names = [name for name in questions for _ in range(samples)]
     # Identical questions are asked separately.
-    samples: dict[str, count[int]] = defaultdict(count)
+    numbers: dict[str, count[int]] = defaultdict(count)
     requests = []
     for name in names:
         messages = few_shot(INSTRUCTIONS, questions[name])
-        number = next(samples[questions[name]])
+        number = next(numbers[questions[name]])
         requests.append(Request(f"question {name!r}", messages, lambda answer, top: answer, number))
     answers = chat.ask(requests)
     given: dict[str, list[str]] = defaultdict(list)
@@ -73,11 +67,11 @@ def run(arguments: argparse.Namespace) -> int:
         without_reasoning, question_marks = clean_texts(raw, (REASONING,))
         marks += question_marks
         row = {"id": name, "question": questions[name], "answers": list(map(clean, without_reasoning)), "raw": raw}
-        rows.append({**row, "model": arguments.model, "temperature": arguments.temperature})
-    write_jsonl(arguments.out, rows)
+        rows.append({**row, "model": model, "temperature": temperature})
+    write_jsonl(out, rows)
     if marks.removed:
         print(f"{marks.removed[REASONING]:,} of {marks.n_texts:,} answers began with reasoning.", file=sys.stderr)
         warn_of_marks(marks, (), "answers")
-    n_complete = sum(len(raw) == arguments.samples for raw in given.values())
-    print(f"{arguments.out}: {n_complete} of {len(questions)} questions have all their answers.", file=sys.stderr)
+    n_complete = sum(len(raw) == samples for raw in given.values())
+    print(f"{out}: {n_complete} of {len(questions)} questions have all their answers.", file=sys.stderr)
     return int(None in answers)

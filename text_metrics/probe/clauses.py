@@ -39,14 +39,14 @@ class Graph(NamedTuple):
     edges: list[tuple[str, str, str]]
 
     def roles(self, variable: str) -> dict[str, str]:
-        """Return what fills the roles of a predicate, by role; the first if several do."""
+        """Return the first filler of each role of a predicate."""
         return {role: target for source, role, target in reversed(self.edges) if source == variable}
 
 
 def question(graph: Graph, variable: str, roleset: Roleset, slot: str) -> str:
     """Ask about a slot of a predicate, such as "Where would the model go?"."""
     filled = graph.roles(variable)
-    # What arrives or falls is ARG1: then it is the subject.
+    # The subject of such verbs as "arrive" and "fall" is ARG1.
     first = next((role for role in ("ARG0", "ARG1") if role in roleset.roles or role in filled), "ARG0")
     subject = phrase(graph, filled[first]) if first in filled else "someone"
     lemma = PREDICATE.sub(r"\g<lemma>", graph.concepts[variable]).replace("-", " ")

@@ -24,7 +24,7 @@ _PAIRS = {"'": "'", "‘": "’", "(": ")", "[": "]"}
 
 
 def clean(raw: str, keeps_markers: bool = False) -> str:
-    """Return the answer in a raw output; empty if there is none.
+    """Return the answer in a raw output, or an empty string.
 
     First comes the text before the first end-of-text mark, then its first line that is not blank, with single spaces.
     Removed from it, until nothing is left to remove: quotes and emphasis around it, "A:" or a number before it,

@@ -73,7 +73,7 @@ def read_predictions(path: Path, references: Rows, as_said: bool = False) -> tup
 
 
 def strip_answers(rows: Rows, kinds: Sequence[str], questions: Mapping[Any, str] | None = None) -> tuple[Rows, Marks]:
-    """Strip some kinds of what is not the answer from answers to questions, and count all.
+    """Strip some kinds from answers to questions, and count all.
 
     questions : the prompts by the ids of rows that do not hold them
     """

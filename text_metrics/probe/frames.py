@@ -9,11 +9,10 @@ when, why, how and with what it happens, unless the sentence says so (Every Answ
 not valid is named and skipped; the exit code is then 3.
 """
 
-import argparse
 import random
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, groupby
 from pathlib import Path
 from xml.etree import ElementTree
@@ -31,33 +30,26 @@ _RELATIONS = 90
 _PARSED = "# Parsed by text-metrics probe frames."
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
-    parser.add_argument("sentences", type=Path, help="PENMAN file or, with --parse, CommonGen's JSON lines")
-    parser.add_argument("--rolesets", type=Path, required=True, metavar="FOLDER", help="PropBank's XML files")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the questions")
-    parser.add_argument("--people", type=Path, metavar="FILE", help="write a sheet for people, too, as CSV")
-    kinds = list(chain(ROLES, CIRCUMSTANCES))
-    parser.add_argument("--keep", action="append", choices=kinds, help="a kind of slot to ask about; default: all")
-    parser.add_argument("--per-context", type=int, metavar="N", help="draw at most N questions for each sentence")
-    parser.add_argument("--seed", type=int, default=0, help="of the draw")
-    parser.add_argument("--parse", metavar="FOLDER", help="model of amrlib, which parses the sentences to <out>.amr")
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command; returns the exit code."""
-    out = arguments.out
-    sheet = arguments.people
-    n = arguments.per_context
-    if n is not None:
-        parse_count(n, "--per-context")
-    graphs = out.with_name(f"{out.name}.amr") if arguments.parse else arguments.sentences
-    check_outputs([arguments.sentences, arguments.rolesets], [out, sheet, graphs if arguments.parse else None])
-    rolesets = read_rolesets(arguments.rolesets)
-    if arguments.parse:
+def run(
+    sentences: Path,
+    rolesets: Path,
+    out: Path,
+    people: Path | None = None,
+    keep: Sequence[str] | None = None,
+    per_context: int | None = None,
+    seed: int = 0,
+    parse: str | None = None,
+) -> int:
+    """Write questions; returns the exit code. Parameters are the options of the command."""
+    if per_context is not None:
+        parse_count(per_context, "--per-context")
+    graphs = out.with_name(f"{out.name}.amr") if parse else sentences
+    check_outputs([sentences, rolesets], [out, people, graphs if parse else None])
+    known = read_rolesets(rolesets)
+    if parse:
         if graphs.exists() and not _read(graphs).startswith(_PARSED):
             raise ValueError(f"{graphs} is not a file of this command, and would be replaced: choose another --out.")
-        write_text(graphs, _parse(arguments.sentences, arguments.parse))
+        write_text(graphs, _parse(sentences, parse))
     rows: list[dict[str, str]] = []
     unknown: set[str] = set()
     n_contexts = 0
@@ -70,22 +62,22 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{graphs}, {where}: {error}", file=sys.stderr)
             continue
         n_contexts += 1
-        slots = open_slots(graph, rolesets, unknown)
-        if arguments.keep:
-            slots = [row for row in slots if row["slot"] in arguments.keep]
-        if n is not None and len(slots) > n:
-            drawn = random.Random(f"{arguments.seed} {graph.name}").sample(range(len(slots)), n)
+        slots = open_slots(graph, known, unknown)
+        if keep:
+            slots = [row for row in slots if row["slot"] in keep]
+        if per_context is not None and len(slots) > per_context:
+            drawn = random.Random(f"{seed} {graph.name}").sample(range(len(slots)), per_context)
             slots = [slots[i] for i in sorted(drawn)]
         rows += slots
     if not rows:
-        raise ValueError(f"{arguments.sentences} gives no question: {n_contexts} graphs are valid, {n_bad} are not.")
+        raise ValueError(f"{sentences} gives no question: {n_contexts} graphs are valid, {n_bad} are not.")
     write_jsonl(out, rows)
-    if sheet:
+    if people:
         # Its import takes a second.
         from pandas import DataFrame
 
         columns = ["id", "sentence", "question", "answer"]
-        write_text(sheet, DataFrame(rows).reindex(columns=columns).to_csv(index=False))
+        write_text(people, DataFrame(rows).reindex(columns=columns).to_csv(index=False))
     print(f"{out}: {len(rows)} questions about {n_contexts} sentences; {n_bad} graphs are skipped.", file=sys.stderr)
     if unknown:
         names = ", ".join(sorted(unknown))

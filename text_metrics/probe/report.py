@@ -9,11 +9,10 @@ first; with matcher=exact, neither is. Questions that only one side has, or to w
 are left out and named; a blank answer beside others is wrong.
 """
 
-import argparse
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,7 +20,7 @@ import numpy as np
 
 from text_metrics import load
 from text_metrics.core_api import Signature, count_answers, mean_estimate, normalize, parse_count, tied_ranks
-from text_metrics.options import add_confidence, add_strip, warn_of_marks
+from text_metrics.options import warn_of_marks
 from text_metrics.probe.cleaning import cleaner
 from text_metrics.probe.files import Report, Rows, read_predictions, strip_answers
 from text_metrics.reporting.formats import estimate, number, p_value, percent
@@ -38,40 +37,38 @@ model. Of the model and these people, the larger sample is drawn down to the siz
 p: paired randomization test over questions, after Holm's correction for all models."""
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
-    parser.add_argument("answers", nargs="+", metavar="[NAME=]FILE", help="a model's answers")
-    parser.add_argument("--rounds", type=int, default=20, help="random draws, averaged")
-    add_strip(parser)
-    add_confidence(parser)
-
-
-def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, Any]) -> Report:
-    """Read the models' answers, name on stderr the questions that are left out, and compute the report."""
-    parse_count(arguments.rounds, "--rounds")
-    kinds = arguments.strip
+def report(
+    references: Rows,
+    settings: dict[str, Any],
+    answers: Mapping[str, str],
+    rounds: int = 20,
+    strip: Sequence[str] = (),
+    confidence: float = 0.95,
+) -> Report:
+    """Read the files of models' answers, name on stderr the questions that are left out, and compute the report."""
+    parse_count(rounds, "--rounds")
     is_exact = settings.get("matcher") == "exact"
     prompts = {row["id"]: row["question"] for row in references}
-    references, marks = strip_answers(references, kinds)
+    references, marks = strip_answers(references, strip)
     warn_of_marks(marks, what="answers of people")
     cleaners = {row["id"]: str if is_exact else _cleaner_of(row) for row in references}
     references = [_cleaned(row, cleaners[row["id"]]) for row in references]
     files: dict[str, dict[str, Rows]] = {}
     stripped: dict[str, Marks] = {}
-    for name, path in arguments.answers.items():
+    for name, path in answers.items():
         questions, skipped = read_predictions(path, references, as_said=is_exact)
-        questions, stripped[name] = strip_answers(questions, kinds, prompts)
+        questions, stripped[name] = strip_answers(questions, strip, prompts)
         warn_of_marks(stripped[name], (REASONING, PROMPT), f"different answers of {name}")
         still = Marks()
         files[name] = {}
         for question in questions:
             cleaned = _cleaned(question, cleaners[question["id"]])
             still += strip_answers([cleaned], ())[1]
-            answers = cleaned["answers"]
+            answered = cleaned["answers"]
             # A blank answer beside others is wrong.
-            if any(normalize(answer["text"]) for answer in answers):
-                files[name][question["id"]] = answers
-        # Those at the end were cleaned.
+            if any(normalize(answer["text"]) for answer in answered):
+                files[name][question["id"]] = answered
+        # Cleaning has removed special tokens at the end.
         warn_of_marks(still, (SPECIAL,), f"different answers of {name}")
         if not files[name]:
             raise ValueError(f"{name}: none of its {len(questions)} questions has an answer that is not blank.")
@@ -87,12 +84,12 @@ def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, 
         for name, by_question in files.items():
             gold = [row for row in references if row["id"] in by_question]
             given = [{"answers": by_question[row["id"]]} for row in gold]
-            result = compute(predictions=given, references=gold, confidence=arguments.confidence)
-            if kinds:
-                signed = Signature.parse(result["signature"]).merge(**to_signature(kinds))
-                result |= {"signature": str(signed), "stripped": stripped[name].counts(kinds)}
-            answers = [count_answers(question["answers"]) for question in given]
-            compared = against_people(compute, answers, gold, arguments.rounds, arguments.confidence)
+            result = compute(predictions=given, references=gold, confidence=confidence)
+            if strip:
+                signed = Signature.parse(result["signature"]).merge(**to_signature(strip))
+                result |= {"signature": str(signed), "stripped": stripped[name].counts(strip)}
+            counts = [count_answers(question["answers"]) for question in given]
+            compared = against_people(compute, counts, gold, rounds, confidence)
             row = {"name": name, "questions": [row["id"] for row in gold]}
             rows.append(row | result | {"against_people": compared})
     # The first of equal scores comes first.
@@ -101,8 +98,8 @@ def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, 
     adjusted = holm([row["against_people"]["p"] for row in rows])
     for row, p in zip(rows, adjusted, strict=True):
         row["against_people"]["p_holm"] = p
-    numbers = {"rounds": arguments.rounds, "rows": rows, "signatures": [row["signature"] for row in rows]}
-    return numbers, _sections(rows, arguments.rounds)
+    numbers = {"rounds": rounds, "rows": rows, "signatures": [row["signature"] for row in rows]}
+    return numbers, _sections(rows, rounds)
 
 
 def _cleaner_of(reference: dict[str, Any]) -> Callable[[str], str]:

@@ -7,7 +7,6 @@ neighbouring ranks are swapped, or a share of the answers moves. Scores: probeva
 by frequency; and top-1 accuracy, whether the most common answer is in people's most common cluster.
 """
 
-import argparse
 from collections.abc import Iterator
 from typing import Any
 
@@ -72,7 +71,7 @@ def respond(detail: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"change": name, "step": step, "probeval": score, **ranks(shares, counts)}
 
 
-def report(arguments: argparse.Namespace, references: Rows, settings: dict[str, Any]) -> Report:
+def report(references: Rows, settings: dict[str, Any]) -> Report:
     """Average the scores of each step over the questions that have enough clusters; as `annotators.report`."""
     # Its import takes a second.
     from pandas import DataFrame

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.core_api import ROW_ERRORS, batches_by_size, embed_sets, lists_by_set, matrix_device, one_thread
-from text_metrics.questions.subsets import WEIGHTS, Subsets, SubsetScorer
+from text_metrics.core_api import batches_by_size, lists_by_set
+from text_metrics.questions.subsets import Subsets, SubsetScorer
 
 # Number of texts in a block of sets, which bounds the memory.
 _TEXTS_AT_ONCE = 2**12
@@ -41,21 +41,11 @@ def score_contributions(
     scorer = SubsetScorer(metric, predictions, settings)
     with scorer.caching():
         whole = np.array(scorer.whole["scores"], dtype=np.float64)
-        parsed = scorer.metric.settings.read(scorer.settings, scorer.metric.name)
-        by_spectrum = scorer.metric.name == "vendi_embed" and parsed.orders[0] in (1, 2)
-        if by_spectrum and parsed.passed().keys().isdisjoint(("kernel", "similarity", WEIGHTS)):
-            from text_metrics.questions.leave_one_out import vendi_without_each
-
-            with one_thread():
-                vectors, _, precision = embed_sets(scorer.sets, parsed)
-                rests = vendi_without_each(
-                    vectors,
-                    scorer.sets.sizes,
-                    parsed.orders[0],
-                    device=matrix_device(parsed.device),
-                    error=ROW_ERRORS[precision],
-                )
-        else:
+        rests = None
+        if hasattr(scorer.metric, "score_without_each"):
+            parsed = scorer.metric.settings.read(scorer.settings, scorer.metric.name)
+            rests = scorer.metric.score_without_each(scorer.sets, parsed)
+        if rests is None:
             rests = _one_by_one(scorer, whole)
     values = np.repeat(whole, scorer.sets.sizes) - rests
     known = ~np.isnan(values)
@@ -63,7 +53,7 @@ def score_contributions(
 
 
 def _one_by_one(scorer: SubsetScorer, whole: np.ndarray) -> np.ndarray:
-    """Return the score of its set without each text, (n,); NaN where there is none."""
+    """Return the score of its set without each text, (n,); NaN if undefined."""
     scores = np.full(len(scorer.sets.texts), np.nan)
     for members, rows in batches_by_size(scorer.sets.sizes, _TEXTS_AT_ONCE):
         size = rows.shape[1]

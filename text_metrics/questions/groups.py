@@ -27,7 +27,7 @@ from text_metrics.core_api import (
     parse_count,
     split_list,
 )
-from text_metrics.questions.subsets import WEIGHTS, Subsets, SubsetScorer
+from text_metrics.questions.subsets import Subsets, SubsetScorer
 
 # With fewer sets, the sum over sets may be far from normal.
 FEW_SETS = 20
@@ -74,7 +74,7 @@ def between_groups(
     permutations = parse_count(permutations, "permutations", 2)
     seed = parse_count(seed, "seed", 0)
     scorer = SubsetScorer(metric, predictions, settings)
-    if scorer.metric.name not in ("vendi_embed", "semantic_entropy"):
+    if not hasattr(scorer.metric, "entropies"):
         raise ValueError(
             "metric must be vendi_embed or semantic_entropy: the diversity of others does not divide into parts. "
             f"Got {scorer.metric.name}."
@@ -89,13 +89,13 @@ def between_groups(
     labels = split_list(list(map(str, flat)), scorer.sets.sizes)
     if not any(len(set(row)) > 1 for row in labels):
         raise ValueError("groups must have two different labels in at least one set.")
-    is_entropy = scorer.metric.name == "semantic_entropy"
-    with scorer.caching(**({"details": True} if is_entropy else {})):
-        if is_entropy:
+    has_classes = "classes" in scorer.declared
+    with scorer.caching(**({"details": True} if has_classes else {})):
+        if has_classes:
             scorer.fix_classes()
         arranged = [_arrange(scorer, i, row, permutations, seed) for i, row in enumerate(labels)]
         scores = _score_different(scorer, [part for _, parts in arranged for part in parts])
-    entropies = scores if is_entropy else np.log(scores)
+    entropies = scorer.metric.entropies(scores)
     shares = [group_shares for group_shares, _ in arranged]
     pooled = []
     chi = []
@@ -125,7 +125,7 @@ def _arrange(
     start = int(scorer.starts[set_index])
     part = slice(start, start + len(labels))
     texts = scorer.sets.texts[part]
-    weights = scorer.given[WEIGHTS][part] if WEIGHTS in scorer.given else np.ones(len(texts))
+    weights = np.ones(len(texts)) if scorer.weights is None else scorer.weights[part]
     present = np.flatnonzero(weights > 0).tolist()
     slots = sorted(present, key=lambda i: (labels[i], weights[i], texts[i]))
     weights = weights[slots] / weights[slots].sum()

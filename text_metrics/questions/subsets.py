@@ -12,29 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import text_metrics
-from text_metrics.core_api import (
-    CALL,
-    ITEM,
-    PAIR,
-    SETS,
-    Signature,
-    caller_name,
-    flatten,
-    float_type,
-    parse_context_rows,
-    parse_contexts,
-    parse_embeddings,
-    parse_probabilities,
-    parse_sets,
-    to_array,
-)
+from text_metrics.core_api import SETS, Signature, caller_name, parse_sets, scale_shares
 
 # Texts of subsets that are passed to `compute` at a time, to bound the memory.
 _TEXTS_AT_ONCE = 2**15
 # Settings of the result of a call, which do not change the score of a set.
 _OF_RESULT = ("set_size", "confidence", "confidence_by", "details", "progress")
-# Given for texts, probabilities that sum to 1 over a set.
-WEIGHTS = "weights"
 
 
 class Subsets(NamedTuple):
@@ -50,13 +33,13 @@ class Subsets(NamedTuple):
     weights: np.ndarray | None = None
 
     def part(self, places: Any) -> "Subsets":
-        """Return those at some places, a slice or indices."""
+        """Select items by a slice or by indices."""
         weights = None if self.weights is None else self.weights[places]
         return Subsets(self.owners[places], self.rows[places], weights)
 
 
 class SubsetScorer:
-    """Score subsets of m sets of n texts by calls of `compute`, with what is given for their texts.
+    """Score subsets of m sets of n texts by calls of `compute`, with the arguments of their texts.
 
     Parameters
     ----------
@@ -67,6 +50,8 @@ class SubsetScorer:
     ----------
     sets : the texts
     starts : ndarray of shape (m,), the flat index of the first text of each set
+    given : by name, what is given for the texts, as `Declared.parse` reads it
+    weights : ndarray of shape (n,), the given probabilities of the texts; None without them
     whole : dict, the result of `compute` for the whole sets
     """
 
@@ -79,7 +64,7 @@ class SubsetScorer:
         self.metric.settings.read(self.settings, self.metric.name)
         self._predictions = predictions
         self.sets = parse_sets(predictions, self.settings.get("set_size"))
-        self.starts = np.cumsum(self.sets.sizes) - self.sets.sizes
+        self.starts = self.sets.starts
 
     @property
     def singletons_skipped(self) -> dict[str, Any]:
@@ -90,7 +75,7 @@ class SubsetScorer:
     def caching(self, **settings: Any) -> Iterator[None]:
         """Score the whole sets, and cache the embeddings and judged pairs, so that each text is encoded once.
 
-        settings : replace those of the constructor
+        settings : override the settings of the constructor
         """
         self.settings |= settings
         with tempfile.TemporaryDirectory(prefix="text_metrics") as folder:
@@ -105,13 +90,13 @@ class SubsetScorer:
             # This also validates what is given.
             self.whole = self.metric.compute(predictions=self._predictions, **self.settings)
             self.given = {}
-            # Contexts come last: their embeddings must have the dimension of those of the texts.
-            for name in sorted(self.settings, key=lambda name: name == "context_embeddings"):
-                value = self.settings[name]
-                scope = self.declared[name].given
-                is_model = scope == PAIR and isinstance(value, str)
-                if value is not None and scope != CALL and not is_model:
-                    self.given[name] = self._read_given(name, value, scope)
+            self.weights = None
+            for name, value in self.settings.items():
+                declared = self.declared[name]
+                if declared.is_given(value):
+                    self.given[name] = declared.parse(value, self.sets, name)
+                    if declared.are_shares:
+                        self.weights = self.given[name]
             yield
 
     def signature(self, **entries: object) -> str:
@@ -119,18 +104,17 @@ class SubsetScorer:
         return str(Signature.parse(self.whole["signature"]).merge(**entries))
 
     def fix_classes(self) -> None:
-        """Give the classes of the whole sets to their subsets, and drop the settings that find classes."""
-        kept_settings = (WEIGHTS, *_OF_RESULT)
-        self.settings = {name: value for name, value in self.settings.items() if name in kept_settings}
+        """Pass the classes of the whole sets to their subsets, and drop the settings that find classes."""
+        kept = [name for name, declared in self.declared.items() if declared.are_shares or name in _OF_RESULT]
+        self.settings = {name: value for name, value in self.settings.items() if name in kept}
         self.settings["classes"] = None
-        kept_values = (WEIGHTS, "confidence_by")
-        self.given = {name: value for name, value in self.given.items() if name in kept_values}
+        self.given = {name: value for name, value in self.given.items() if name in kept}
         self.given["classes"] = list(chain.from_iterable(row["classes"] for row in self.whole["details"]))
 
     def results(self, subsets: Iterable[Subsets], **settings: Any) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
         """Score subsets, some at a time: yields the set of each, and the result of `compute` for them.
 
-        settings : replace those of the constructor
+        settings : override the settings of the constructor
         """
         varying = self.given.keys() | set(_OF_RESULT)
         common = {name: value for name, value in self.settings.items() if name not in varying}
@@ -148,7 +132,7 @@ class SubsetScorer:
                     predictions = [predictions[i : i + size] for i in range(0, len(predictions), size)]
                 arguments = common | given | settings
                 with warnings.catch_warnings():
-                    # Those of the whole sets were shown.
+                    # Warnings of the whole sets were shown.
                     warnings.simplefilter("ignore", UserWarning)
                     result = self.metric.compute(predictions=predictions, **arguments)
                 yield part.owners, result
@@ -160,60 +144,15 @@ class SubsetScorer:
 
     def has_weight(self, rows: np.ndarray) -> np.ndarray:
         """Tell for each subset whether any of its texts has a weight: (s, k) to (s,)."""
-        if WEIGHTS not in self.given:
-            return np.ones(len(rows), dtype=bool)
-        return self.given[WEIGHTS][rows].sum(axis=1) > 0
-
-    def _read_given(self, name: str, values: Any, scope: str) -> Any:
-        """Return m values or matrices of sets, or the values of n texts."""
-        sets = self.sets
-        if name == "contexts":
-            return parse_contexts(values, sets)
-        if name == "context_embeddings":
-            rows = parse_context_rows(values, sets, self.given["embeddings"].shape[1])
-            return [row if row.any() else None for row in rows]
-        if scope == ITEM:
-            return list(values)
-        if scope == PAIR:
-            matrices = values if len(sets.sizes) > 1 or sets.nested else [values]
-            return [_in_type_of(matrix, to_array(matrix)) for matrix in matrices]
-        if name == "embeddings":
-            return _in_type_of(values, parse_embeddings(values, sets))
-        if name == WEIGHTS:
-            return parse_probabilities(values, sets, WEIGHTS)
-        return flatten(values, sets, name, "value")
+        return np.ones(len(rows), dtype=bool) if self.weights is None else self.weights[rows].sum(axis=1) > 0
 
     def _slice(self, name: str, subsets: Subsets) -> Any:
         """Return the values of a setting for subsets, in the form that `compute` takes."""
-        values = self.given[name]
-        scope = self.declared[name].given
-        owners = subsets.owners.tolist()
-        if name == WEIGHTS:
-            weights = values[subsets.rows] if subsets.weights is None else subsets.weights
-            shares = weights / weights.sum(axis=1, keepdims=True)
-            return shares.tolist()
-        if scope == ITEM:
-            return [values[i] for i in owners]
-        if scope == PAIR:
-            # Places in the set, not in the flat list of texts.
-            places = subsets.rows - self.starts[subsets.owners, None]
-            matrices = [values[i] for i in owners]
-            return [matrix[np.ix_(part, part)] for matrix, part in zip(matrices, places, strict=True)]
-        if name == "embeddings":
-            return values[subsets.rows.ravel()]
-        flat = [values[i] for i in subsets.rows.ravel().tolist()]
-        size = subsets.rows.shape[1]
-        return [flat[start : start + size] for start in range(0, len(flat), size)]
-
-
-def _in_type_of(given: Any, values: np.ndarray) -> Any:
-    """Return values in the floating-point type that was given, which sets the tolerance for rounding."""
-    kind = float_type(given)
-    if kind != "bfloat16":
-        return values.astype(kind, copy=False)
-    import torch  # numpy has no such type
-
-    return torch.from_numpy(values).bfloat16()
+        declared = self.declared[name]
+        if declared.are_shares and subsets.weights is not None:
+            return scale_shares(subsets.weights)
+        places = subsets.rows - self.starts[subsets.owners, None]
+        return declared.take(self.given[name], subsets.owners, subsets.rows, places)
 
 
 def _cached(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,9 +9,9 @@ import numpy as np
 from text_metrics.core_api import TIE, WHITESPACE, find_unread, first_maximum, is_other_script, is_unspaced, tokenize
 from text_metrics.questions.groups import FEW_SETS
 from text_metrics.reporting.formats import count, listed, number
-from text_metrics.reporting.inputs import Inputs
+from text_metrics.reporting.inputs import WORDS_OF_PROMPT, Inputs
 from text_metrics.reporting.lengths import word_counts
-from text_metrics.reporting.results import MEASURES, Caveat
+from text_metrics.reporting.results import LENGTHS, MEASURES, Caveat
 from text_metrics.texts import PROMPT, REASONING, SPECIAL, Marks
 
 # Standard deviations by which lengths must differ to explain other numbers.
@@ -20,8 +20,6 @@ _LENGTHS_APART = 0.5
 _MOST_IDENTIFIED = 500
 # A metric that cannot measure this share of the texts of a system says nothing about it.
 MOST = 0.5
-# From this number of words on, a prompt is worth passing as a context.
-_WORDS_OF_PROMPT = 3
 # Metrics by the model that reads the texts.
 BY_ENCODER = ("vendi_embed", "n_classes", "chamfer_diversity", "quality_vendi_embed")
 BY_GRUEN = ("quality", "quality_vendi_embed")
@@ -61,28 +59,40 @@ def _of_reading(inputs: Inputs) -> Iterator[Caveat]:
     """Count the rows and prompts that were not used, and say whether prompts should be passed as contexts."""
     n = len(inputs.ids)
     sizes = inputs.sizes
+    every = list(range(len(inputs.systems)))
+    about: Any = {"systems": every, "metrics": list(MEASURES), "is_doubt": True}
     if inputs.bad:
         n_bad = sum(row.get("n_lines", 1) for row in inputs.bad)
-        yield Caveat("invalid rows", f"{count(n_bad, 'row')} could not be used: see bad.jsonl.")
+        yield Caveat("invalid rows", f"{count(n_bad, 'row')} could not be used: see bad.jsonl.", **about)
     for sentence in inputs.repeats:
-        yield Caveat("repeated rows", sentence)
+        yield Caveat("repeated rows", sentence, **about)
     if n < inputs.n_all:
         of = f"{n:,} of {count(inputs.n_all, 'prompt')}"
-        yield Caveat("missing prompts", f"Only {of} have two texts or more from every system; the others are ignored.")
+        sentence = f"Only {of} have two texts or more from every system; the others are ignored."
+        yield Caveat("missing prompts", sentence, **about)
     if inputs.smallest is not None:
         yield Caveat(
             "sets of different sizes",
             f"Sets have {sizes.min()} to {sizes.max()} texts: scores are what is expected of {inputs.smallest} texts "
             "of each (rarefied), except for length and quality.",
+            every,
+            [name for name in MEASURES if name not in ("length", "quality")],
+            is_doubt=True,
         )
     if n < FEW_SETS:
-        yield Caveat("few prompts", f"With {count(n, 'prompt')}, intervals may be too narrow, and tests find little.")
-    if inputs.contexts is None and np.median(word_counts(inputs.ids)) >= _WORDS_OF_PROMPT:
+        sentence = f"With {count(n, 'prompt')}, intervals may be too narrow, and tests find little."
+        yield Caveat("few prompts", sentence, **about)
+    key = inputs.context_column
+    if inputs.contexts is None and (key or np.median(word_counts(inputs.ids)) >= WORDS_OF_PROMPT):
+        option = f"--context-key {key}" if key else "--context-key"
         yield Caveat(
             "prompts not taken out",
             "Texts share the words of their prompt, which are not diversity of their own. For open prompts, pass their "
-            "texts as contexts (--context-key). Vendi scores then agree better with people: on McDiv nuggets, their "
+            f"texts as contexts ({option}). Vendi scores then agree better with people: on McDiv nuggets, their "
             "rank correlation is 0.72 instead of 0.58.",
+            every,
+            list(BY_ENCODER),
+            is_doubt=True,
         )
 
 
@@ -91,15 +101,17 @@ def _of_answers(name: str, marks: Marks, systems: list[str]) -> Iterator[Caveat]
 
     If most do, the metrics do not measure the diversity of the system's answers.
     """
+    about = [systems.index(name)] if name in systems else []
     for kind, title in NO_ANSWERS.items():
         n = marks.left[kind]
         if n:
             is_most = name in systems and n >= MOST * marks.n_texts
-            unread = [metric for metric in MEASURES if metric != "quality"]
-            named: Any = {"systems": [systems.index(name)], "metrics": unread} if is_most else {}
-            yield Caveat(title, marks.warning(kinds=[kind], what=f"texts of {name}"), **named)
+            metrics = [metric for metric in MEASURES if metric != "quality"]
+            sentence = marks.warning(kinds=[kind], what=f"texts of {name}")
+            yield Caveat(title, sentence, about, metrics, is_doubt=not is_most)
     if marks.n_empty:
-        yield Caveat("texts that are empty once stripped", marks.emptied(f"texts of {name}"))
+        sentence = marks.emptied(f"texts of {name}")
+        yield Caveat("texts that are empty once stripped", sentence, about, list(MEASURES), is_doubt=True)
 
 
 def _of_lengths(inputs: Inputs) -> Iterator[Caveat]:
@@ -121,7 +133,7 @@ def _of_lengths(inputs: Inputs) -> Iterator[Caveat]:
         systems = [i for i, name in enumerate(inputs.systems) if name in names_apart]
         in_doubt = listed(inputs.systems[i] for i in systems)
         yield Caveat(
-            "different lengths",
+            LENGTHS,
             f"Texts of {names[0]} have {words[0]} words, of {names[1]} {words[1]}. All measures of diversity depend on "
             "length: Vendi score, meanings and Chamfer diversity, too, in a direction that differs with the settings. "
             f"In doubt is the order of {in_doubt}: compare texts cut to the same length (--same-length).",
@@ -135,13 +147,15 @@ def _of_languages(i: int, name: str, texts: list[str], readers: Mapping[str, tup
     """Count the texts of system i that are empty, or that `readers`, which read only English prose, cannot read."""
     n_empty = sum(not text.strip() for text in texts)
     if n_empty:
-        yield Caveat("empty texts", f"{n_empty:,} of {count(len(texts), 'text')} of {name} are empty.")
+        sentence = f"{n_empty:,} of {count(len(texts), 'text')} of {name} are empty."
+        yield Caveat("empty texts", sentence, [i], list(MEASURES), is_doubt=True)
     step = -(-len(texts) // _MOST_IDENTIFIED)
     sample = texts[::step] if readers else []
     unknown = {i for i, text in enumerate(sample) if is_other_script(text)}
     foreign = set().union(*find_unread(sample)) - unknown
     is_most = len(unknown | foreign) >= MOST * len(sample)
-    marks: Any = {"systems": [i], "metrics": sorted(set().union(*readers.values()))} if is_most else {}
+    metrics = sorted(set().union(*readers.values()))
+    about: Any = {"systems": [i], "metrics": metrics, "is_doubt": not is_most}
     of = f"{count(len(sample), 'text')} of {name}"
     if len(sample) < len(texts):
         of += " that were looked at"
@@ -149,10 +163,10 @@ def _of_languages(i: int, name: str, texts: list[str], readers: Mapping[str, tup
         by_default = "the default encoder" in readers
         end = "so different ones may count as the same" if by_default else "so their ratings mean nothing"
         kind = f"emoji or in a script that {listed(readers)} cannot read"
-        yield Caveat("unknown script", f"{len(unknown):,} of {of} are {kind}, {end}.", **marks)
+        yield Caveat("unknown script", f"{len(unknown):,} of {of} are {kind}, {end}.", **about)
     if foreign:
         kind = f"source code or not in English, which is all that {listed(readers)} can read"
-        yield Caveat("language", f"{len(foreign):,} of {of} are {kind}.", **marks)
+        yield Caveat("language", f"{len(foreign):,} of {of} are {kind}.", **about)
 
 
 def _of_words(i: int, name: str, texts: list[str], tokenizer: Any) -> Iterator[Caveat]:

@@ -55,8 +55,10 @@ def p_value(value: float | None, least: float | None = None) -> str:
 
 
 def with_p(value: float | None, least: float | None = None) -> str:
-    """Format a p-value with its letter, as in `p = 0.012` or `p < 0.001`; see `p_value`."""
+    """Format a p-value with its letter, as in `p = 0.012` or `p < 0.001`, or a dash for None; see `p_value`."""
     text = p_value(value, least)
+    if value is None:
+        return text
     sign = "" if text.startswith(("<", "≤")) else "= "
     return f"p {sign}{text}".replace(" ", _SPACE)
 
@@ -71,11 +73,11 @@ def count(value: int, noun: str) -> str:
     return f"{value:,} {noun}" if value == 1 else f"{value:,} {noun}s"
 
 
-def listed(names: Iterable[str]) -> str:
-    """Join names, as in `a, b and c`; of more than four, three and the number of the other ones."""
+def listed(names: Iterable[str], most: int = _LISTED) -> str:
+    """Join names, as in `a, b and c`; of more than `most`, the first ones and the number of the other ones."""
     names = list(names)
-    if len(names) > _LISTED:
-        names = [*names[: _LISTED - 1], f"{len(names) - _LISTED + 1} others"]
+    if len(names) > most:
+        names = [*names[: most - 1], f"{len(names) - most + 1} others"]
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 

@@ -4,7 +4,8 @@ Nothing here imports torch, so that invalid input is reported at once.
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -13,16 +14,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from text_metrics.core_api import TextSets, describe, flatten, parse_number, parse_sets, split_list
-from text_metrics.files.columns import Column
-from text_metrics.files.rows import Source
+from text_metrics.files.columns import Column, column_of, missing
+from text_metrics.files.rows import Row, Source
 from text_metrics.files.sets import Keys, Reader, Unit, common_size
 from text_metrics.files.systems import check_one_system, count_repeats, repeat_sentences, warn_of_repeats
 from text_metrics.options import form_of
+from text_metrics.reporting.lengths import word_counts
 from text_metrics.reporting.results import Origin
 from text_metrics.texts import PROMPT, Marks, clean
 
 # Settings of the encoder, and of one metric each, that a report takes.
 SETTINGS = ("model", "long_texts", "batch_size", "device", "same", "tokenizer")
+# From this number of words on, a prompt is worth passing as a context.
+WORDS_OF_PROMPT = 3
 # Cubes of larger ratings, which the intervals sum up, could overflow.
 LARGEST_RATING = 1e12
 
@@ -56,6 +60,7 @@ class Inputs(NamedTuple):
     repeats : likely faults in the rows of prompts, a sentence each
     strip : the kinds of text, other than answers, that were removed
     marks : by system, and "people", counts of text that is not the answer
+    context_column : a column that seems to hold the prompts' texts, if no contexts are given
     """
 
     systems: list[str]
@@ -72,6 +77,7 @@ class Inputs(NamedTuple):
     repeats: Sequence[str] = ()
     strip: Sequence[str] = ()
     marks: Mapping[str, Marks] = {}
+    context_column: str | None = None
 
     def by_system(self) -> dict[str, list[str]]:
         """Return all texts of each system, in the order of the prompts."""
@@ -234,6 +240,71 @@ def read_sets(
     return pair_systems(rated, sources, [], rated_by, people_of, context_of, classes is not None, strip)
 
 
+class Table:
+    """A DataFrame or a `datasets.Dataset`, whose rows are read as those of a `Source`."""
+
+    schema = None
+
+    def __init__(self, frame: Any, name: str) -> None:
+        self.path = Path(name)
+        self._frame = frame
+        self._columns = column_names(frame)
+        if not self._columns:
+            raise TypeError(f"{name} must be a DataFrame or a Dataset. Got {describe(frame)}.")
+
+    def check_columns(self, keys: Mapping[str, str | None]) -> None:
+        """Raise a ValueError for a key whose column the table does not have."""
+        for key in keys.values():
+            if key and column_of(key, self._columns) not in (None, *self._columns):
+                raise ValueError(f"{self.path} {missing(key, dict.fromkeys(self._columns))}.")
+
+    def rows(self, *_: str) -> Iterator[Row]:
+        """Read the rows."""
+        columns = [_as_list(self._frame[name]) for name in self._columns]
+        for number, values in enumerate(zip(*columns, strict=True), 1):
+            yield Row(number, dict(zip(self._columns, map(_as_list, values), strict=True)), place=number)
+
+
+def column_names(frame: Any) -> list[str]:
+    """List the columns of a DataFrame or a `datasets.Dataset`; none of anything else."""
+    names = getattr(frame, "column_names", getattr(frame, "columns", None))
+    return [] if names is None else list(names)
+
+
+def _as_list(value: Any) -> Any:
+    """Return an array, or a number of numpy, as Python has it."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def read_frame(frame: Any, people: Any, strip: Sequence[str], **keys: str | None) -> Inputs:
+    """Read the systems of a DataFrame or a `datasets.Dataset`, whose rows hold a text or a list of texts each.
+
+    people : a table with the same columns of texts and prompts, or None
+    keys : the columns of `text`, `id`, `system`, `quality`, `context` and `classes`, or None
+
+    Raises a TypeError or ValueError that names the column, or the row, that is invalid.
+    """
+    if PROMPT in strip and keys["context"] is None:
+        raise ValueError("strip: 'prompt' requires contexts, the column of the prompts that the texts answer.")
+    tables = {Path(name): Table(each, name) for name, each in (("table", frame), ("people", people)) if each is not None}
+    options = argparse.Namespace(
+        files={"table": Path("table")},
+        people=None if people is None else Path("people"),
+        quality_scale=1,
+        one_system=False,
+        strip=strip,
+        **{f"{name}_key": key for name, key in keys.items()},
+        **dict.fromkeys(("rows", "delimiter", "encoding")),
+    )
+    try:
+        inputs = read_inputs(options, tables)
+    except ValueError as error:
+        raise ValueError(str(error).replace("--system-key ", "system=").replace(", or --one-system", "")) from None
+    for row in inputs.bad:
+        raise ValueError(f"{row['file']}, row {row['row']}: {row['error']}.")
+    return inputs._replace(sources=[replace(source, file="") for source in inputs.sources])
+
+
 def _parse(sets: Any, name: str) -> TextSets:
     try:
         parsed = parse_sets(sets)
@@ -244,17 +315,19 @@ def _parse(sets: Any, name: str) -> TextSets:
     return parsed
 
 
-def read_inputs(options: argparse.Namespace) -> Inputs:
-    """Read all files, and pair the systems; raises a ValueError for a wrong file."""
+def read_inputs(options: argparse.Namespace, tables: Mapping[Path, Table] = {}) -> Inputs:
+    """Read all files, or the tables of their names, and pair the systems; raises a ValueError for a wrong file."""
     keys = Keys(options.text_key, options.id_key, options.system_key)
     form = form_of(options)
     columns = [
         Column("quality", options.quality_key, True, (-LARGEST_RATING, LARGEST_RATING), options.quality_scale),
-        Column("contexts", options.context_key),
+        Column("contexts", options.context_key, is_optional=True),
         Column("classes", options.classes_key, True),
     ]
     columns = [column for column in columns if column.name is not None]
-    files = {path: read_units(path, keys, columns, **form) for path in options.files.values()}
+    files = {}
+    for path in options.files.values():
+        files[path] = read_units(tables.get(path) or Source(path, **form), keys, columns)
     if keys.id is None:
         ends = sorted({int(units[-1].id or 0) for units in files.values()})
         if len(ends) > 1:
@@ -280,7 +353,8 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
                     raise ValueError(f"--context-key: the prompt {unit.id!r:.80} has two contexts.")
     people = None
     if options.people is not None:
-        units = read_units(options.people, keys._replace(system=None), **form)
+        source = tables.get(options.people) or Source(options.people, **form)
+        units = read_units(source, keys._replace(system=None))
         files[options.people] = units
         people = _texts(_rated(units))
     bad = []
@@ -292,7 +366,34 @@ def read_inputs(options: argparse.Namespace) -> Inputs:
     given = contexts if options.context_key else None
     has_classes = options.classes_key is not None
     inputs = pair_systems(systems, sources, bad, options.quality_key, people, given, has_classes, options.strip)
-    return inputs if keys.id is None else inputs._replace(repeats=_find_repeats(files, keys.id))
+    if keys.id is None:
+        return inputs
+    if given is None:
+        used = [options.text_key, options.system_key, *(column.name for column in columns)]
+        of_systems = chain.from_iterable(files[path] for path in options.files.values())
+        inputs = inputs._replace(context_column=find_context(of_systems, used))
+    return inputs._replace(repeats=_find_repeats(files, keys.id))
+
+
+def find_context(units: Iterable[Unit], used: Iterable[str | None]) -> str | None:
+    """Return the first column of words that has one value for each prompt, and few of them twice; None without one."""
+    used = set(used)
+    values: dict[str, dict[str | None, Any]] = {}
+    varying: set[str] = set()
+    ids: set[str | None] = set()
+    for unit in units:
+        for row in unit.rows:
+            ids.add(unit.id)
+            for name, value in row.values.items() if isinstance(row.values, dict) else ():
+                of_prompts = values.setdefault(name, {})
+                if not isinstance(value, str) or of_prompts.setdefault(unit.id, value) != value:
+                    varying.add(name)
+    for name, of_prompts in values.items():
+        is_complete = name not in varying and name not in used and len(of_prompts) == len(ids)
+        is_different = 2 * len(set(of_prompts.values())) > len(ids) > 1
+        if is_complete and is_different and np.median(word_counts(of_prompts.values())) >= WORDS_OF_PROMPT:
+            return name
+    return None
 
 
 def _find_repeats(files: Mapping[Path, Sequence[Unit]], id_key: str) -> list[str]:
@@ -305,16 +406,15 @@ def _find_repeats(files: Mapping[Path, Sequence[Unit]], id_key: str) -> list[str
     return sentences
 
 
-def read_units(path: Path, keys: Keys, columns: Sequence[Column] = (), **form: Any) -> list[Unit]:
-    """Read the sets of a file, at least one of them good; a pipe is read once."""
-    source = Source(path, **form)
-    reader = Reader(keys, reads_sets=True, columns=columns, is_scattered=path.is_fifo())
+def read_units(source: Any, keys: Keys, columns: Sequence[Column] = ()) -> list[Unit]:
+    """Read the sets of a file, or of a table, at least one of them good; a pipe is read once."""
+    reader = Reader(keys, reads_sets=True, columns=columns, is_scattered=source.path.is_fifo())
     reader.prepare(source)
     units = list(reader.units(source))
     if not any(unit.texts for unit in units):
         bad = list(chain.from_iterable(unit.bad for unit in units))
         reason = f": {bad[0].error}" if bad else "."
-        raise ValueError(f"{path}: no row can be used{reason}")
+        raise ValueError(f"{source.path}: no row can be used{reason}")
     return units
 
 

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterable
 from itertools import accumulate, chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from text_metrics.reporting.inputs import Inputs
+if TYPE_CHECKING:
+    from text_metrics.reporting.inputs import Inputs
 
 # Words are separated by spaces; in Chinese and Japanese, which have no spaces, each character is one.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -25,7 +27,7 @@ def word_counts(texts: Iterable[str]) -> np.ndarray:
     return np.array([count_words(text) for text in texts], dtype=np.float64)
 
 
-def cut_to_shortest(inputs: Inputs) -> tuple[Inputs, list[int]]:
+def cut_to_shortest(inputs: "Inputs") -> tuple["Inputs", list[int]]:
     """Cut all texts of each prompt, of all systems, to as many words as the shortest of them has.
 
     Returns the inputs with these texts, and the number of words by prompt. Texts without words do not count.

@@ -74,7 +74,8 @@ def compare_systems(inputs: Inputs, level: float, encoder: dict[str, Any]) -> Li
     pairs = []
     for (i, j), part, p in zip(places, parts, adjusted, strict=True):
         pairs.append(Pair(**vars(part), a=i, b=j, p_holm=p))
-    order = np.argsort(tied_ranks([-(pair.share or 0.0) for pair in pairs]), kind="stable").tolist()
+    # Not by share, which may be lower where systems share only some texts than where they share all.
+    order = np.argsort(tied_ranks([-pair.between for pair in pairs]), kind="stable").tolist()
     whole = partition(by_prompt, contexts, level, encoder)
     cosines = similarities(inputs, level, encoder)
     return Likeness(whole, [pairs[i] for i in order], *cosines)
@@ -103,6 +104,18 @@ def _shuffled_sets(inputs: Inputs) -> list[list[list[str]]]:
 def _sides(by_prompt: ByPrompt, i: int, j: int) -> ByPrompt:
     """Keep the texts of two sides on each prompt."""
     return [[texts[i], texts[j]] for texts in by_prompt]
+
+
+def equal_share(by_prompt: ByPrompt) -> float:
+    """Return the share of texts that equal one of another side on the same prompt."""
+    n_equal = 0
+    n_texts = 0
+    for sides in by_prompt:
+        n_sides = Counter(chain.from_iterable(map(set, sides)))
+        for texts in sides:
+            n_equal += sum(n_sides[text] > 1 for text in texts)
+            n_texts += len(texts)
+    return n_equal / n_texts
 
 
 def partition(by_prompt: ByPrompt, contexts: Contexts, level: float, encoder: dict[str, Any]) -> Partition:
@@ -153,6 +166,7 @@ def partition(by_prompt: ByPrompt, contexts: Contexts, level: float, encoder: di
         share_interval=share_interval,
         p=p,
         least_p=least_p,
+        equal_share=equal_share(by_prompt),
         signature=result["signature"],
     )
 

@@ -20,12 +20,40 @@ def markdown(frame: pd.DataFrame) -> str:
     return "".join(f"| {' | '.join(map(_escaped, line))} |\n" for line in lines)
 
 
-def latex(frame: pd.DataFrame, caption: str) -> str:
-    """Return a table as LaTeX, no wider than the line; it needs the packages booktabs and graphicx.
+def latex(
+    frame: pd.DataFrame,
+    caption: str,
+    label: str = "",
+    below: pd.DataFrame | None = None,
+    wide: bool = False,
+) -> str:
+    """Return a table, and another one below it, as a float of LaTeX that needs the packages booktabs and graphicx.
 
-    The second lines of the cells of a row are a row of their own, in small type. Scripts that pdflatex does not set,
-    such as Chinese, need lualatex and a font that has them.
+    Each is no wider than the line, which is that of the whole page if `wide`. Scripts that pdflatex does not set, such as Chinese, need lualatex and a font that
+    has them.
     """
+    environment = "table*" if wide else "table"
+    lines = [
+        rf"\begin{{{environment}}}",
+        r"\centering",
+        rf"\caption{{{latex_escaped(caption)}}}",
+        *([rf"\label{{{label}}}"] if label else []),
+    ]
+    for each in (frame, below):
+        if each is not None:
+            lines += [
+                r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+                r"\setlength{\tabcolsep}{4pt}%",
+                f"{_tabular(each)}}}",
+            ]
+        if each is frame and below is not None:
+            lines.append(r"\par\medskip")
+    lines.append(rf"\end{{{environment}}}")
+    return "\n".join(lines) + "\n"
+
+
+def _tabular(frame: pd.DataFrame) -> str:
+    """Return a table as LaTeX; the second lines of the cells of a row are a row of their own, in small type."""
     rows = []
     for row in frame.itertuples(index=False, name=None):
         parts = [cell.partition("\n") for cell in row]
@@ -36,17 +64,8 @@ def latex(frame: pd.DataFrame, caption: str) -> str:
     titles = [r"\\".join(map(_beginning, name.split(" "))) for name in frame.columns]
     titles = [rf"\shortstack[r]{{{title}}}" if r"\\" in title else title for title in titles]
     cells = pd.DataFrame(rows, columns=titles)
-    tabular = cells.to_latex(index=False, escape=False, column_format="@{}l" + "r" * (frame.shape[1] - 1) + "@{}")
-    lines = (
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{latex_escaped(caption)}}}",
-        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
-        r"\setlength{\tabcolsep}{4pt}%",
-        f"{tabular.strip()}}}",
-        r"\end{table}",
-    )
-    return "\n".join(lines) + "\n"
+    column_format = "@{}l" + "r" * (frame.shape[1] - 1) + "@{}"
+    return cells.to_latex(index=False, escape=False, column_format=column_format).strip()
 
 
 def _beginning(text: str) -> str:
@@ -57,13 +76,14 @@ def _beginning(text: str) -> str:
 
 def latex_escaped(text: str) -> str:
     """Escape what TeX would read as markup, and put the words on one line."""
-    return _one_line(text).translate(_LATEX)
+    return one_line(text).translate(_LATEX)
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """Put the words of a text on one line."""
     return " ".join(printable(text).split())
 
 
 def _escaped(text: str) -> str:
     """Escape what Markdown would read as markup, and put the words on one line."""
-    return re.sub(r"[\\`*_<>#~&|]|\[(?=[^\]]*\]\()", r"\\\g<0>", _one_line(text))
+    return re.sub(r"[\\`*_<>#~&|]|\[(?=[^\]]*\]\()", r"\\\g<0>", one_line(text))

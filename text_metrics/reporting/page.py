@@ -14,33 +14,33 @@ from jinja2 import Environment, FileSystemLoader
 from text_metrics.core_api import Signature, parse_choice
 from text_metrics.files.storage import write_text, written_whole
 from text_metrics.loading import load_metric
-from text_metrics.reporting.formats import count, decimals, interval, listed, number, p_value, printable, with_p
-from text_metrics.reporting.markup import latex, latex_escaped, markdown
+from text_metrics.reporting.formats import count, decimals, interval, listed, number, p_value, percent, printable, with_p
+from text_metrics.reporting.markup import latex, latex_escaped, markdown, one_line
 from text_metrics.reporting.pictures import pictures
 from text_metrics.reporting.plots import COLORS, themed
 from text_metrics.reporting.results import MEASURES, Likeness, Mean, Metric, Partition, People, Report, Similarity
+from text_metrics.reporting.sentences import COMPACT
 
 _FOLDER = Path(__file__).parent / "templates"
 _ENVIRONMENT = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, trim_blocks=True, lstrip_blocks=True)
 _LATEX = "% For \\input in a document with \\usepackage[T1]{fontenc} and \\usepackage{booktabs,graphicx}.\n"
+# Metrics of table.tex, which fit into one of two columns.
+_FOR_PAPER = ("vendi_embed", "n_classes", "quality")
 _ARROWS = {"higher": "\u00a0↑", "lower": "\u00a0↓", None: ""}
 BEST, UNRELIABLE = "*", "†"
-_PRINTED = ("diversity", "same_length", "quality", "likeness", "similarity", "people")
+_PRINTED = ("diversity", "same_length", "quality", "tests", "likeness", "similarity", "people")
 
 
 def write_pages(report: Report, folder: Path, columns: Sequence[str] = ()) -> None:
     """Write all files of a report into a folder; raises a ValueError if a column of `table.tex` is not a metric."""
     by_name = {metric.name: metric for metric in report.metrics}
-    chosen = [by_name[name] for name in columns if parse_choice(name, "columns", tuple(MEASURES)) in by_name]
+    names = [parse_choice(name, "columns", tuple(MEASURES)) for name in columns or _FOR_PAPER]
     shown = tables(report)
     drawn = pictures(report)
-    printed = [shown[name] for name in _PRINTED if name in shown]
-    for_paper = printed
-    if chosen:
-        title = "Diversity and quality" if report.section("quality") else "Diversity"
-        for_paper = [scores(report, chosen, title)]
-    markdown_tables = [f"{table.caption}\n\n{markdown(table.frame)}" for table in printed]
-    latex_tables = [latex(table.frame, table.caption) for table in for_paper]
+    printed = {name: shown[name] for name in _PRINTED if name in shown}
+    markdown_tables = [f"{table.caption}\n\n{markdown(table.frame)}" for table in printed.values()]
+    latex_tables = [latex(frame, text, f"tab:{name}", wide=True) for name, (text, frame) in printed.items()]
+    chosen = [by_name[name] for name in names if name in by_name] or report.metrics[:1]
     page = _ENVIRONMENT.get_template("report.html").render(
         title=f"Diversity of {listed(report.systems)}",
         report=report,
@@ -52,7 +52,8 @@ def write_pages(report: Report, folder: Path, columns: Sequence[str] = ()) -> No
     files = {
         "report.json": report.to_json(),
         "table.md": "\n".join(markdown_tables),
-        "table.tex": _LATEX + "\n".join(latex_tables),
+        "table.tex": _LATEX + _engine(report) + _for_paper(report, chosen),
+        "tables.tex": _LATEX + _engine(report) + "\n".join(latex_tables),
     }
     files |= methods(report)
     files["index.html"] = printable(page)
@@ -64,26 +65,60 @@ def write_pages(report: Report, folder: Path, columns: Sequence[str] = ()) -> No
             path.write_bytes(picture.pdf)
 
 
+def _for_paper(report: Report, metrics: Sequence[Metric]) -> str:
+    """Return the table of a paper as LaTeX: the scores of some metrics, and below them the paired tests."""
+    sections = [section.capitalize() for section in dict.fromkeys(metric.section for metric in metrics)]
+    table = scores(report, metrics, " and ".join([sections[0], *map(str.lower, sections[1:])]))
+    if len(report.systems) == 1:
+        return latex(table.frame, table.caption, "tab:scores")
+    below = tests(report, metrics)
+    return latex(table.frame, f"{table.caption} {below.caption}", "tab:scores", below.frame)
+
+
+def _engine(report: Report) -> str:
+    """Say in a comment which names pdflatex does not set."""
+    names = [name for name in report.systems if re.search(r"[^\0-\u017f\u2010-\u2026\u2212]", name)]
+    if not names:
+        return ""
+    return f"% For {', '.join(map(one_line, names))}, use lualatex or xelatex, with a font that has these characters.\n"
+
+
 def methods(report: Report) -> dict[str, str]:
-    """Return the paragraph that says how the numbers were computed, and its references in BibTeX, by file."""
+    """Return the paragraph that says how the numbers were computed, the signatures, and references in BibTeX, by file."""
     by_name = {metric.name: metric for metric in report.metrics}
     signatures = [metric.signature for metric in report.metrics]
     if report.likeness is not None:
         signatures += [report.likeness.partition.signature, report.likeness.similarity_signature]
+    entries_of = {name: Signature.parse(metric.signature).entries for name, metric in by_name.items()}
     paragraph = _ENVIRONMENT.get_template("methods.tex").render(
         report=report,
         escape=latex_escaped,
         metrics=by_name,
-        contexts="contexts" in Signature.parse(report.metrics[0].signature).entries,
-        # Each is one long word, which TeX may break after its separators.
-        signatures=[re.sub(r"([|:])", r"\1\\allowbreak{}", latex_escaped(each)) for each in dict.fromkeys(signatures)],
+        entries=entries_of,
+        partition=report.likeness and Signature.parse(report.likeness.partition.signature).entries,
+        range=_range,
     )
-    cited = set(re.findall(r"[\w-]+", " ".join(re.findall(r"\\cite\{([^}]*)\}", paragraph))))
-    entries = (_FOLDER / "refs.bib").read_text(encoding="utf-8").split("\n\n")
+    # Each is one long word, which TeX may break after its separators.
+    signed = [re.sub(r"([|:])", r"\1\\allowbreak{}", latex_escaped(each)) for each in dict.fromkeys(signatures)]
+    lines = [f"{{\\ttfamily {signature}}}\\par" for signature in signed]
+    appendix = "\n".join(["% For \\input in an appendix.", r"{\footnotesize\raggedright\noindent", *lines, "}"])
+    cited = set(re.findall(r"[\w-]+", " ".join(re.findall(r"\\citep\{([^}]*)\}", paragraph))))
+    references = _ENVIRONMENT.get_template("refs.bib").render(report=report)
+    entries = references.split("\n\n")
     for name in ("vendi_embed", "chamfer_diversity", "semantic_entropy", "self_bleu", "gruen"):
         entries += load_metric(name).citation.strip().split("\n\n")
     keys = {entry.partition("{")[2].partition(",")[0]: entry.strip() for entry in entries}
-    return {"methods.tex": paragraph, "refs.bib": "\n\n".join(keys[key] for key in sorted(cited)) + "\n"}
+    return {
+        "methods.tex": _engine(report) + paragraph,
+        "signatures.tex": f"{appendix}\n",
+        "refs.bib": "\n\n".join(keys[key] for key in sorted(cited)) + "\n",
+    }
+
+
+def notebook(report: Report) -> str:
+    """Return the head of a report, and its first table, as HTML for a notebook."""
+    table = tables(report)["diversity"]
+    return _ENVIRONMENT.get_template("notebook.html").render(report=report, table_of_scores=table)
 
 
 class Table(NamedTuple):
@@ -101,10 +136,10 @@ def tables(report: Report) -> dict[str, Table]:
             shown[section] = scores(report, metrics, section.capitalize(), pairs)
     if report.same_length is not None:
         title = f"Cut to {_range(report.same_length.n_words)}, as many as the shortest text of a prompt has"
-        shown["same_length"] = scores(report, report.same_length.metrics, title, order=report.metrics[0].order)
+        shown["same_length"] = scores(report, report.same_length.metrics, title)
     if report.likeness is not None:
-        shown |= {"tests": _tests(report), "likeness": _partition(report.likeness, report.systems)}
-        shown["similarity"] = _similarity(report.likeness.similarity, report.systems, report.metrics[0].order)
+        shown |= {"tests": tests(report, report.metrics), "likeness": _partition(report.likeness, report.systems)}
+        shown["similarity"] = _similarity(report.likeness.similarity, report.systems, report.order)
     if report.people is not None:
         shown["people"] = _people(report.people, report.systems)
     shown["sources"] = _sources(report)
@@ -113,11 +148,11 @@ def tables(report: Report) -> dict[str, Table]:
     return shown
 
 
-def _range(n_words: Sequence[int]) -> str:
-    """Return the numbers of words of prompts: "7 words", or "3 to 9 words"."""
-    least = min(n_words)
-    most = max(n_words)
-    return count(most, "word") if least == most else f"{least} to {count(most, 'word')}"
+def _range(numbers: Sequence[int], noun: str = "word") -> str:
+    """Return a range of numbers of things: "7 words", or "3 to 9 words"."""
+    least = min(numbers)
+    most = max(numbers)
+    return count(most, noun) if least == most else f"{least} to {count(most, noun)}"
 
 
 def scores(
@@ -125,10 +160,9 @@ def scores(
     metrics: Sequence[Metric],
     title: str,
     pairs: Sequence[Mean] | None = None,
-    order: Sequence[int] | None = None,
 ) -> Table:
-    """Return the means of some metrics, by default the best system by the first of them first."""
-    order = metrics[0].order if order is None else order
+    """Return the means of some metrics, in the order of the report."""
+    order = report.order
     columns = {"System": [report.systems[i] for i in order]}
     for metric in metrics:
         cells = _cells([(value.mean, value.interval) for value in metric.values])
@@ -149,22 +183,24 @@ def scores(
         caption += f" {BEST} beats every other system in paired tests (p < {1 - report.confidence:.2g}, Holm)."
     if not all(metric.is_reliable for metric in metrics):
         caption += f" {UNRELIABLE} says nothing about this system: see what could mislead."
+    if any(metric.title == MEASURES["quality"].title for metric in metrics):
+        caption += f" {COMPACT}"
     if pairs:
         cells = _cells([(pair.mean, pair.interval) for pair in pairs])
         columns["Pairs, all texts\u00a0↑"] = [cells[i] for i in order]
     return Table(caption, pd.DataFrame(columns))
 
 
-def _tests(report: Report) -> Table:
-    metrics = report.metrics
+def tests(report: Report, metrics: Sequence[Metric]) -> Table:
+    """Return the paired tests of some metrics, a row for each pair of systems."""
     names = report.systems
-    columns = {"Pair": [f"{names[test.a]} − {names[test.b]}" for test in metrics[0].tests]}
+    columns = {"Pair": [f"{names[test.a]}\n− {names[test.b]}" for test in metrics[0].tests]}
     for metric in metrics:
         digits = decimals((test.difference, test.interval) for test in metric.tests)
         columns[metric.title] = [
             f"{number(test.difference, digits, signed=True)}\n{with_p(test.p_holm)}" for test in metric.tests
         ]
-    return Table("Mean differences, with p of the paired test after Holm's adjustment.", pd.DataFrame(columns))
+    return Table("Mean differences, with p of the paired tests after Holm's adjustment.", pd.DataFrame(columns))
 
 
 def _partition(likeness: Likeness, names: list[str]) -> Table:
@@ -182,9 +218,10 @@ def _partition(likeness: Likeness, names: list[str]) -> Table:
     digits = decimals(betas)
     columns = {
         "Systems": systems,
-        "Share beyond chance,\u00a0%": _shares(parts),
         "Effective systems (beta)": _cells(betas),
         "by chance": [number(part.between_expected, digits) for part in parts],
+        "Share beyond chance,\u00a0%": _shares(parts),
+        "Equal texts": [percent(part.equal_share) for part in parts],
         "p": p_values,
     }
     alpha, gamma = (number(value, digits) for value in (whole.within, whole.pooled))
@@ -211,13 +248,15 @@ def _people(people: People, names: list[str]) -> Table:
     """Return how near systems are to people, the nearest first."""
     # Where people are halved, the last row is their other half.
     sides = [*names, "half of the people"]
-    rows = sorted(zip(people.rows, sides, strict=False), key=lambda row: row[0].share or 0.0)
+    rows = sorted(zip(people.rows, sides, strict=False), key=lambda row: row[0].between)
     columns = {
         "Beside people": [name for _, name in rows],
-        "Share beyond chance,\u00a0%\u00a0↓": _shares([part for part, _ in rows]),
+        "Effective sides (beta)\u00a0↓": _cells([(part.between, part.between_interval) for part, _ in rows]),
+        "Share beyond chance,\u00a0%": _shares([part for part, _ in rows]),
         "p": [p_value(part.p, part.least_p) for part, _ in rows],
     }
-    caption = f"{count(people.n_texts, 'text')} of each side on {count(people.n_prompts, 'prompt')}."
+    divided = ", with people divided at random" if len(rows) > len(names) else ""
+    caption = f"{count(people.n_texts, 'text')} of each side on {count(people.n_prompts, 'prompt')}{divided}; p unadjusted."
     return Table(caption, pd.DataFrame(columns))
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from text_metrics.reporting.plots import new_figure, styled, system_style, to_pdf, to_svg
+from text_metrics.reporting.plots import SOFT, new_figure, styled, system_style, to_pdf, to_svg
 from text_metrics.reporting.results import Metric, Report, Value
 
 # In pixels of a page.
@@ -21,9 +21,13 @@ class Picture(NamedTuple):
     pdf: bytes
 
 
-@styled()
 def pictures(report: Report) -> dict[str, Picture]:
     """Draw the pictures of a report by section, from its numbers alone."""
+    with styled("".join(map(_short, report.systems))):
+        return _drawn(report)
+
+
+def _drawn(report: Report) -> dict[str, Picture]:
     main = report.section("diversity")[0]
     drawn = {"diversity": _distributions(report, main)}
     quality = report.section("quality")
@@ -34,18 +38,21 @@ def pictures(report: Report) -> dict[str, Picture]:
 
 def _distributions(report: Report, metric: Metric) -> Picture:
     """Draw the scores of prompts and their mean, a row for each system."""
-    values = [metric.values[i] for i in metric.order]
+    values = [metric.values[i] for i in report.order]
     edges = np.histogram_bin_edges([value.scores for value in values], _BINS)
     counts = [np.histogram(value.scores, edges)[0] for value in values]
     most = np.max(counts)
     figure = new_figure(_WIDTH, 80 + _ROW * len(values))
     axes = figure.subplots()
-    for y, (i, value, row) in enumerate(zip(metric.order, values, counts, strict=True)):
+    if report.are_steps:
+        heights = [y + 0.3 for y in range(len(values))]
+        axes.plot([value.mean for value in values], heights, color=SOFT, linewidth=1)
+    for y, (i, value, row) in enumerate(zip(report.order, values, counts, strict=True)):
         style = system_style(i)
         axes.stairs(y + 0.3 - 0.8 * row / most, edges, baseline=y + 0.3, fill=True, alpha=0.4, color=style["color"])
         axes.hlines(y + 0.3, *_ends(value), color=style["color"], linewidth=3)
         axes.plot(value.mean, y + 0.3, markersize=8, **style)
-    axes.set_yticks(range(len(values)), [_short(report.systems[i]) for i in metric.order])
+    axes.set_yticks(range(len(values)), [_short(report.systems[i]) for i in report.order])
     axes.set_ylim(len(values) - 0.4, -0.6)
     axes.spines["left"].set_visible(False)
     axes.grid(axis="x")
@@ -62,7 +69,10 @@ def _plane(report: Report, across: Metric, up: Metric) -> Picture:
     """Draw quality against diversity: a mark with both intervals for each system."""
     figure = new_figure(_WIDTH, 300)
     axes = figure.subplots()
-    for i in across.order:
+    if report.are_steps:
+        means = [(across.values[i].mean, up.values[i].mean) for i in report.order]
+        axes.plot(*zip(*means, strict=True), color=SOFT, linewidth=1)
+    for i in report.order:
         style = system_style(i)
         x = across.values[i]
         y = up.values[i]
@@ -76,6 +86,8 @@ def _plane(report: Report, across: Metric, up: Metric) -> Picture:
     axes.set_ylabel(_label(up, axes.get_ylim()[0]))
     figure.legend(loc="outside lower left", ncols=2)
     caption = f"Each mark is the mean of a system, with both intervals: {up.title} against {across.title}."
+    if report.are_steps:
+        caption += " The line joins the systems in order."
     return Picture(caption, to_svg(figure, caption), to_pdf(figure))
 
 

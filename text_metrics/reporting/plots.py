@@ -2,11 +2,13 @@
 
 import io
 import re
+import warnings
 from typing import Any
 
 import matplotlib
 from markupsafe import Markup, escape
 from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, fontManager, get_font
 
 from text_metrics.reporting.formats import printable
 
@@ -28,6 +30,7 @@ COLORS = {
     "s6": ("#4a4a4a", "#9aa0a8"),
 }
 _LIGHT = {name: light for name, (light, _) in COLORS.items()}
+SOFT = _LIGHT["soft"]
 _HUES = [_LIGHT[f"s{i}"] for i in range(7)]
 # A shape for each of 20 systems.
 _SHAPES: list[Any] = list("os^DvPX*<p>hd8H")
@@ -55,9 +58,41 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-def styled() -> Any:
-    """Return the style, as a context or a decorator of functions that draw."""
-    return matplotlib.rc_context(_STYLE)
+def styled(text: str = "") -> Any:
+    """Return the style, as a context or a decorator of functions that draw, with fonts that have the text."""
+    return matplotlib.rc_context(_STYLE | {"font.family": find_fonts(text)})
+
+
+def find_fonts(text: str) -> list[str]:
+    """Return the names of the default font, and of installed ones with the characters of a text that it lacks.
+
+    Warns of characters that no installed font has.
+    """
+    default = matplotlib.rcParamsDefault["font.sans-serif"][0]
+    fonts = [default]
+    missing = _lacking(findfont(default), {character for character in text if not character.isspace()})
+    for entry in fontManager.ttflist if missing else ():
+        left = _lacking(entry.fname, missing)
+        if len(left) < len(missing):
+            fonts.append(entry.name)
+            missing = left
+    if missing:
+        characters = "".join(sorted(missing))
+        warnings.warn(
+            f"no installed font has the characters {characters!r} of the names: the figures in PDF show boxes. Install "
+            "one, such as the package fonts-noto-cjk, and delete the cache of matplotlib.",
+            stacklevel=2,
+        )
+    return fonts
+
+
+def _lacking(file: str, characters: set[str]) -> set[str]:
+    """Return the characters that the font of a file lacks."""
+    try:
+        charmap = get_font(file).get_charmap()
+    except (OSError, RuntimeError):
+        return characters
+    return {character for character in characters if ord(character) not in charmap}
 
 
 def new_figure(width: float, height: float) -> Figure:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Interval = list[float] | None
+# The kind of the caveat about lengths.
+LENGTHS = "different lengths"
 
 
 class Measure(NamedTuple):
@@ -40,7 +42,7 @@ _MEASURES = (
     Measure("distinct", "Distinct-2", "higher", (0.0, 1.0)),
     Measure("compression_ratio", "Compression ratio", "lower", _POSITIVE),
     Measure("length", "Length", None, _POSITIVE),
-    Measure("quality", "GRUEN", "higher", (0.0, 1.0), "quality"),
+    Measure("quality", "Compact GRUEN", "higher", (0.0, 1.0), "quality"),
     Measure("quality_vendi_embed", "Quality\u00a0× Vendi", "higher", _POSITIVE, "quality"),
 )
 MEASURES = {measure.name: measure for measure in _MEASURES}
@@ -126,6 +128,7 @@ class Partition:
     """Diversity within and between groups of texts, as `text_metrics.between_groups` describes it.
 
     least_p : the smallest p that permutations can give; None where it has no bound
+    equal_share : the share of texts that equal one of another group on the same prompt
     """
 
     within: float
@@ -137,6 +140,7 @@ class Partition:
     share_interval: Interval
     p: float
     least_p: float | None
+    equal_share: float
     signature: str
 
 
@@ -151,7 +155,10 @@ class Pair(Partition):
 
 @dataclass(frozen=True)
 class Likeness:
-    """The partition of all systems, and of each pair of three or more; and cosines of texts by system."""
+    """The partition of all systems, and of each pair of three or more, the most different by beta first.
+
+    And cosines of texts by system.
+    """
 
     partition: Partition
     pairs: list[Pair]
@@ -170,20 +177,40 @@ class People:
 
 @dataclass(frozen=True)
 class Collapse:
-    """A prompt of low diversity: its score, the share of texts that equal another one, and its texts, if shown."""
+    """A prompt of low or of high diversity.
+
+    equal_share : the share of its texts that equal another one
+    texts, context : its texts, and the prompt's own text, if they are shown
+    """
 
     prompt: str
     score: float
     equal_share: float
     texts: list[str] | None
+    context: str | None = None
+
+
+@dataclass(frozen=True)
+class Power:
+    """What the tests that mark the first system by the first metric find with a probability of 80 %.
+
+    smallest_lead : the lead of a system over every other one that they find on the prompts of the report
+    difference : a lead, if one was asked about
+    n_needed : the number of prompts like these on which they find it, 2**24 if that is not enough
+    """
+
+    smallest_lead: float
+    difference: float | None = None
+    n_needed: int | None = None
 
 
 @dataclass(frozen=True)
 class Caveat:
     """A fault in the texts that could mislead readers.
 
-    systems, metrics : by index and by name; `metrics` are not meaningful for `systems`
-    is_doubt : True if they are meaningful, but the order of `systems` by them is in doubt
+    systems, metrics : what it is about, by index and by name; no system if it is about people
+    is_doubt : True if the numbers are in doubt, such as the order of `systems` by `metrics`; False if `metrics` say
+        nothing about `systems`
     """
 
     kind: str
@@ -212,7 +239,12 @@ class Report:
     pairs : `pairs` of vendi_embed of all texts of each system, where sizes differ
     stripped : by system, and "people", from how many texts what is not the answer was removed, by kind, and how many
         are "empty" without it; nothing if nothing was to be removed
-    collapse : for each system, its prompts of least diversity, the least diverse first
+    collapse, spread : for each system, its prompts of least and of most diversity, the most extreme first
+    set_sizes : the least and the largest number of texts of a system on a prompt
+    order : in which systems are shown; by default that of the first metric
+    are_steps : whether the systems are steps of one parameter, whose means a line joins
+    power : of the tests of the first metric; None where they are undefined
+    commit : of the checkout that made the report; None without one
     sentences : the lines that head the page, by name
     same_length : the scores of texts of the same length; None unless asked for
 
@@ -235,6 +267,12 @@ class Report:
     sentences: dict[str, str] = field(default_factory=dict)
     same_length: SameLength | None = None
     stripped: dict[str, dict[str, int]] = field(default_factory=dict)
+    spread: list[list[Collapse]] = field(default_factory=list)
+    set_sizes: list[int] = field(default_factory=list)
+    order: list[int] = field(default_factory=list)
+    are_steps: bool = False
+    power: Power | None = None
+    commit: str | None = None
 
     def section(self, name: str) -> list[Metric]:
         """Return the metrics of a section, `diversity` or `quality`."""
@@ -242,7 +280,7 @@ class Report:
 
     @property
     def table(self) -> "pd.DataFrame":
-        """Means and the ends of their intervals, a row for each system, the most diverse first."""
+        """Means and the ends of their intervals, a row for each system in the order of the report."""
         import pandas as pd
 
         index = pd.Index(self.systems, name="system")
@@ -251,7 +289,7 @@ class Report:
             rows = [(value.mean, *(value.interval or (None, None))) for value in metric.values]
             names = [metric.name, f"{metric.name}_low", f"{metric.name}_high"]
             frames.append(pd.DataFrame(rows, index, names, dtype=float))
-        return pd.concat(frames, axis=1).iloc[self.metrics[0].order]
+        return pd.concat(frames, axis=1).iloc[self.order]
 
     @property
     def tests(self) -> "pd.DataFrame":
@@ -273,6 +311,12 @@ class Report:
         """Format all numbers as JSON."""
         values = mark("report") | asdict(self)
         return json.dumps(values, ensure_ascii=False, indent=1, allow_nan=False, default=str) + "\n"
+
+    def _repr_html_(self) -> str:
+        """Return the head of the report and its first table, as notebooks show it."""
+        from text_metrics.reporting.page import notebook
+
+        return notebook(self)
 
     def save(self, folder: str | Path, columns: Sequence[str] = ()) -> None:
         """Write the page, the JSON, tables and figures, as docs/report.md lists them, into a folder.

@@ -1,15 +1,22 @@
 """The numbers of a report, from the sets of its systems."""
 
+import json
+import re
+import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, distribution
 from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from tqdm.auto import tqdm
 
+from text_metrics import FOLDER
 from text_metrics.console import input_checked
 from text_metrics.core_api import (
     UNBOUNDED,
@@ -24,14 +31,15 @@ from text_metrics.core_api import (
     parse_choice,
     parse_flag,
     parse_level,
+    parse_number,
     signature,
     split_list,
     tied_ranks,
 )
 from text_metrics.loading import load_metric
-from text_metrics.questions.rarefied import rarefied
+from text_metrics.questions.sets import score_sets
 from text_metrics.reporting.caveats import MOST, find_caveats, find_short_texts
-from text_metrics.reporting.inputs import SETTINGS, Inputs, read_sets
+from text_metrics.reporting.inputs import SETTINGS, Inputs, column_names, read_frame, read_sets
 from text_metrics.reporting.lengths import cut_to_shortest, word_counts
 from text_metrics.reporting.likeness import compare_systems, compare_with_people
 from text_metrics.reporting.results import (
@@ -41,25 +49,56 @@ from text_metrics.reporting.results import (
     Mean,
     Measure,
     Metric,
+    Power,
     Report,
     SameLength,
     Test,
     Value,
 )
 from text_metrics.reporting.sentences import sentences
-from text_metrics.statistics import holm, paired_test
+from text_metrics.statistics import Leads, holm, paired_test
 from text_metrics.texts import parse_kinds, to_signature
 
 if TYPE_CHECKING:
     import pandas as pd
 
 GRUEN, NO_MEANINGS = "gruen", "none"
-# Prompts of least diversity that are shown of each system.
+# Digits of a commit.
+_DIGITS = 12
+# Prompts of least, and of most, diversity that are shown of each system.
 _SHOWN = 5
+_NUMBER = re.compile(r"(?:(?<![\w.])-)?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a report shows, besides the settings of its metrics.
+
+    by_gruen : whether gruen rates the texts, if the inputs hold no ratings
+    level : of the intervals and tests
+    shows_texts : whether the report holds texts
+    same_length : whether to score also texts of the same length
+    keeps_order : whether systems are shown in the order given, or by their numbers, and not by their scores
+    difference : a lead by the first metric, for which the number of prompts is computed
+    """
+
+    by_gruen: bool = True
+    level: float = 0.95
+    shows_texts: bool = True
+    same_length: bool = False
+    keeps_order: bool = False
+    difference: float | None = None
+
+    def __post_init__(self) -> None:
+        parse_level(self.level, "confidence")
+        if self.difference is not None:
+            parse_number(self.difference, "difference", 0)
+            if self.difference == 0:
+                raise ValueError("difference must be positive. Got 0.")
 
 
 def report(
-    systems: Mapping[str, Sequence[Sequence[str]]],
+    systems: Any,
     prompts: Sequence[str] | None = None,
     quality: Mapping[str, Any] | str | None = GRUEN,
     out: str | Path | None = None,
@@ -73,13 +112,19 @@ def report(
     cache_dir: str | Path | None = None,
     texts: bool = True,
     progress: bool = False,
+    order: bool = False,
+    difference: float | None = None,
+    text: str | None = None,
+    id: str | None = None,
+    system: str | None = None,
     **settings: Any,
 ) -> Report:
     """Compare systems by their texts for the same prompts, as `text-metrics report` does with files.
 
     Parameters
     ----------
-    systems : for each system by name, p sets of texts, one for each prompt
+    systems : for each system by name, p sets of texts, one for each prompt; or a pandas DataFrame or a
+        `datasets.Dataset` with the columns `text`, `id` and `system`, whose rows hold a text or a list of texts
     prompts : p names of the prompts; their numbers by default
     quality : "gruen"; ratings of each system by name, shaped like its sets; or None
     out : folder to save the report in
@@ -94,7 +139,12 @@ def report(
     cache_dir : folder in which embeddings are kept after the report
     texts : whether the report holds texts
     progress : whether to show a progress bar
-    **settings : `model`, `long_texts`, `batch_size` and `device` of the encoder, `same` of semantic_entropy ("none"
+    order : whether systems are shown in the order given, or by the number in their names if they differ by it only,
+        such as "T=0.3" and "T=1.0"; a line then joins their means
+    difference : answer how many prompts are needed to find a system first that leads by this mean Vendi score
+    text, id, system : columns of a table: the texts, the prompt of a row, and its system, without which all rows are
+        of one. `quality`, `contexts` and `classes` are then names of columns, and `people` is a table
+    **settings : `model`, `long_texts`, `batch_size` and `device` of the encoder, `same` of semantic_entropy (None
         leaves out the meanings), and `tokenizer` of self_bleu
 
     Returns
@@ -108,12 +158,30 @@ def report(
     """
     for name in settings:
         parse_choice(name, "a setting", SETTINGS)
-    if quality is not None and not isinstance(quality, Mapping):
-        parse_choice(quality, "quality", (GRUEN,))
-    inputs = read_sets(systems, prompts, quality, people, contexts, classes, parse_kinds(strip))
+    if "same" in settings and settings["same"] is None:
+        settings["same"] = NO_MEANINGS
+    kinds = parse_kinds(strip)
+    if columns := column_names(systems):
+        if text is None or id is None or prompts is not None:
+            raise ValueError(f"a table needs text and id, and no prompts. Its columns are {', '.join(columns)}.")
+        keys = {"text": text, "id": id, "system": system, "context": contexts, "classes": classes}
+        inputs = read_frame(systems, people, kinds, **keys, quality=None if quality == GRUEN else quality)
+    else:
+        if (text, id, system) != (None, None, None):
+            raise TypeError(f"text, id and system are columns of a table. Got {type(systems).__name__} as systems.")
+        if quality is not None and not isinstance(quality, Mapping):
+            parse_choice(quality, "quality", (GRUEN,))
+        inputs = read_sets(systems, prompts, quality, people, contexts, classes, kinds)
     settings |= {"cache_dir": cache_dir, "progress": progress}
-    is_cut = parse_flag(same_length, "same_length")
-    made = build(inputs, quality == GRUEN, parse_level(confidence), settings, texts, is_cut)
+    choices = Choices(
+        by_gruen=isinstance(quality, str) and quality == GRUEN,
+        level=confidence,
+        shows_texts=texts,
+        same_length=parse_flag(same_length, "same_length"),
+        keeps_order=parse_flag(order, "order"),
+        difference=difference,
+    )
+    made = build(inputs, choices, settings)
     if out is not None:
         made.save(out)
     return made
@@ -152,20 +220,12 @@ def describe(sets: Sequence[Sequence[str]], quality: Any = GRUEN, **options: Any
     return pd.DataFrame(rows, columns=names).set_index("metric")
 
 
-def build(
-    inputs: Inputs,
-    by_gruen: bool,
-    level: float,
-    settings: Mapping[str, Any],
-    shows_texts: bool,
-    same_length: bool = False,
-) -> Report:
+def build(inputs: Inputs, choices: Choices, settings: Mapping[str, Any]) -> Report:
     """Compute a report; raises a ValueError for an invalid setting.
 
-    by_gruen : whether gruen rates the texts, if the inputs hold no ratings
     settings : those of `SETTINGS`, `cache_dir` and `progress`; with same="none", meanings are not counted
-    same_length : whether to score also texts of the same length
     """
+    level = choices.level
     encoder = {name: settings[name] for name in ("model", "long_texts", "batch_size", "device") if name in settings}
     with input_checked():
         encoding = EncoderSettings(**encoder)
@@ -175,15 +235,28 @@ def build(
             raise ValueError("another model needs same, its threshold for texts that say the same, or same=none.")
         if settings.get("same") != NO_MEANINGS and inputs.classes is None:
             SemanticEntropySettings(same=settings.get("same"), **encoder).check_found()
-    caveats = find_caveats(inputs, settings.get("tokenizer", WHITESPACE), encoding.is_english, by_gruen)
+    caveats = find_caveats(inputs, settings.get("tokenizer", WHITESPACE), encoding.is_english, choices.by_gruen)
     unread = _unread(caveats)
-    with tempfile.TemporaryDirectory() as folder:
+    by_gruen = inputs.rated_by is None and choices.by_gruen and len(unread["quality"]) < len(inputs.systems)
+    bar = tqdm(total=5, desc="Report", unit="step", disable=not settings["progress"])
+    with tempfile.TemporaryDirectory() as folder, bar:
         encoder["cache_dir"] = str(settings["cache_dir"] or folder)
-        is_rated = inputs.rated_by is not None or (by_gruen and len(unread["quality"]) < len(inputs.systems))
-        scores = score(inputs, is_rated, encoder, settings)
+        bar.set_postfix_str("quality")
+        ratings = rate(inputs, by_gruen, encoder)
+        bar.update()
+        bar.set_postfix_str("diversity")
+        scores = score(inputs, ratings, encoder, settings)
+        bar.update()
+        bar.set_postfix_str("likeness")
         likeness = compare_systems(inputs, level, encoder)
+        bar.update()
+        bar.set_postfix_str("people")
         people = compare_with_people(inputs, level, encoder)
-        at_length = score_same_length(inputs, level, encoder, settings, caveats) if same_length else None
+        bar.update()
+        bar.set_postfix_str("the same length")
+        at_length = score_same_length(inputs, level, encoder, settings, caveats) if choices.same_length else None
+        bar.update()
+        bar.set_postfix_str("")
         pairs = None
         if inputs.smallest is not None:
             arguments = {**encoder, "contexts": inputs.contexts, "pairs": True, "confidence": level}
@@ -201,12 +274,23 @@ def build(
             system_scores = np.reshape(values, shape)
             metrics.append(summarize(measure, system_scores, signed, size, level, unread[name]))
     options = {
-        "quality": inputs.rated_by or (GRUEN if by_gruen else None),
+        "quality": inputs.rated_by or (GRUEN if by_gruen else "none"),
         "setting": {name: str(value) for name, value in settings.items() if name in SETTINGS},
     }
     collapse = []
+    spread = []
+    shown = inputs if choices.shows_texts else inputs._replace(contexts=None)
     for value, sets in zip(metrics[0].values, inputs.texts, strict=True):
-        collapse.append(least_diverse(inputs.ids, value.scores, sets, encoding.is_english, shows_texts))
+        found = least_diverse(shown.ids, value.scores, sets, encoding.is_english, choices.shows_texts, shown.contexts)
+        collapse.append(found[:_SHOWN])
+        # The most diverse prompt is the last one.
+        spread.append(found[_SHOWN:][::-1][:_SHOWN])
+    steps = steps_of(inputs.systems) if choices.keeps_order else None
+    order = metrics[0].order
+    if choices.keeps_order:
+        order = list(range(len(inputs.systems)))
+        if steps is not None:
+            order.sort(key=steps.__getitem__)
     stripped = {}
     if inputs.strip:
         stripped = {name: marks.counts(inputs.strip) for name, marks in inputs.marks.items()}
@@ -226,6 +310,12 @@ def build(
         caveats=caveats,
         same_length=at_length,
         stripped=stripped,
+        spread=spread,
+        set_sizes=[int(inputs.sizes.min()), int(inputs.sizes.max())],
+        order=order,
+        are_steps=steps is not None,
+        power=find_power(metrics[0], choices),
+        commit=find_commit(),
     )
     report = _signed(report, inputs.strip)
     return replace(report, sentences=sentences(report))
@@ -248,7 +338,7 @@ def score_same_length(
     Quality is measured on whole texts. `caveats` are about whole texts, and hold for their cut texts, too.
     """
     cut, n_words = cut_to_shortest(inputs)
-    scores = score(cut, False, encoder, settings)
+    scores = score(cut, None, encoder, settings)
     short = find_short_texts(cut, settings.get("tokenizer", WHITESPACE))
     unread = _unread(list(chain(caveats, short)))
     size = inputs.smallest or float(inputs.sizes[0, 0])
@@ -289,60 +379,99 @@ def _signed(report: Report, strip: Sequence[str]) -> Report:
 
 
 def least_diverse(
-    ids: list[str], scores: list[float], sets: list[list[str]], is_english: bool, shows_texts: bool
+    ids: list[str],
+    scores: list[float],
+    sets: list[list[str]],
+    is_english: bool,
+    shows_texts: bool,
+    contexts: Sequence[str | None] | None = None,
 ) -> list[Collapse]:
-    """Find the prompts of least diversity, without those most of whose texts an encoder for English cannot read."""
+    """Order prompts by diversity, without those most of whose texts an encoder for English cannot read."""
     order = np.argsort(tied_ranks(scores), kind="stable").tolist()
     entries: list[Collapse] = []
     for p in order:
         texts = sets[p]
-        if len(entries) == _SHOWN:
-            break
         if is_english and np.mean(list(map(is_other_script, texts))) >= MOST:
             continue
         n_equal = sum(n for n in Counter(texts).values() if n > 1)
-        entries.append(Collapse(ids[p], scores[p], n_equal / len(texts), texts if shows_texts else None))
+        context = None if contexts is None else contexts[p]
+        entries.append(Collapse(ids[p], scores[p], n_equal / len(texts), texts if shows_texts else None, context))
     return entries
 
 
+def steps_of(names: Sequence[str]) -> list[float] | None:
+    """Return the number in each name, if names differ by one number only, such as `T=0.3` and `T=1.0`; or else None."""
+    words = {tuple(_NUMBER.split(name)) for name in names}
+    columns = list(zip(*(_NUMBER.findall(name) for name in names), strict=False))
+    varying = [values for values in columns if len(set(values)) > 1]
+    return list(map(float, varying[0])) if len(words) == 1 and len(varying) == 1 else None
+
+
+def find_power(metric: Metric, choices: Choices) -> Power | None:
+    """Return what the tests of a metric find that mark the first system; None if they are undefined."""
+    first, *others = metric.order
+    if not others or not metric.is_reliable:
+        return None
+    scores = np.array([value.scores for value in metric.values])
+    leads = Leads((scores[first] - scores[others]).T, choices.level)
+    smallest = leads.smallest()
+    if smallest is None:
+        return None
+    needed = None if choices.difference is None else leads.n_needed(choices.difference)
+    return Power(smallest, choices.difference, needed)
+
+
+def find_commit() -> str | None:
+    """Return the commit of the checkout, or of the installation from a repository; None if it is not known."""
+    with suppress(PackageNotFoundError, KeyError, TypeError):
+        installed = json.loads(distribution("text-metrics").read_text("direct_url.json"))
+        return installed["vcs_info"]["commit_id"][:_DIGITS]
+    root = FOLDER.parent
+    if not (root / ".git").exists():
+        return None
+    words = ["git", "-C", str(root), "describe", "--always", "--dirty=+changes", f"--abbrev={_DIGITS}", "--exclude=*"]
+    with suppress(OSError, subprocess.CalledProcessError):
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+    return None
+
+
+def rate(inputs: Inputs, by_gruen: bool, encoder: dict[str, Any]) -> tuple[np.ndarray, str] | None:
+    """Return ratings of all texts, those of the inputs or of gruen, with their signature; None without them."""
+    if inputs.rated_by is not None:
+        return inputs.quality, signature("quality", column=inputs.rated_by)
+    if not by_gruen:
+        return None
+    # GRUEN has models of its own.
+    settings = {name: value for name, value in encoder.items() if name not in ("model", "long_texts")}
+    texts = list(chain.from_iterable(inputs.by_system().values()))
+    result = load_metric(GRUEN).compute(predictions=texts, **settings)
+    return np.array(result["scores"]), result["signature"]
+
+
 def score(
-    inputs: Inputs, is_rated: bool, encoder: dict[str, Any], settings: Mapping[str, Any]
+    inputs: Inputs, ratings: tuple[np.ndarray, str] | None, encoder: dict[str, Any], settings: Mapping[str, Any]
 ) -> dict[str, tuple[Any, str]]:
     """Score the sets of all systems, one system after the other, by one call of each metric.
 
-    Texts are rated by gruen, if the inputs hold no ratings. Returns a score for each set, and the signature, by the
-    names of `MEASURES`.
+    Returns a score for each set, and the signature, by the names of `MEASURES`.
     """
     sets = list(chain.from_iterable(inputs.texts))
     sizes = inputs.sizes.ravel()
     k = inputs.smallest
-    progress = settings["progress"]
     contexts = None if inputs.contexts is None else inputs.contexts * len(inputs.systems)
     embedding_settings = {**encoder, "contexts": contexts}
 
     def compute(name: str, **settings: Any) -> dict[str, Any]:
-        metric = load_metric(name)
-        if k is None:
-            return metric.compute(predictions=sets, **settings)
-        return rarefied(metric, sets, k, **settings)
+        return score_sets(load_metric(name), sets, settings, k)
 
     scores: dict[str, tuple[Any, str]] = {}
     by_set = None
-    if is_rated:
-        if inputs.rated_by is not None:
-            ratings = inputs.quality
-            signed = signature("quality", column=inputs.rated_by)
-        else:
-            # GRUEN has models of its own.
-            gruen_settings = {name: value for name, value in encoder.items() if name not in ("model", "long_texts")}
-            texts = list(chain.from_iterable(sets))
-            result = load_metric(GRUEN).compute(predictions=texts, progress=progress, **gruen_settings)
-            ratings = np.array(result["scores"])
-            signed = result["signature"]
-        scores["quality"] = (mean_by_set(ratings, sizes), signed)
-        if ratings.min() >= 0 and ratings.max() <= 1:
-            by_set = split_list(ratings.tolist(), sizes)
-    vendi = compute("vendi_embed", **embedding_settings, progress=progress, quality=by_set)
+    if ratings is not None:
+        values, signed = ratings
+        scores["quality"] = (mean_by_set(values, sizes), signed)
+        if values.min() >= 0 and values.max() <= 1:
+            by_set = split_list(values.tolist(), sizes)
+    vendi = compute("vendi_embed", **embedding_settings, quality=by_set)
     scores["vendi_embed"] = (vendi["scores"], vendi["signature"])
     chamfer = compute("chamfer_diversity", **embedding_settings)
     scores["chamfer_diversity"] = (chamfer["scores"], chamfer["signature"])
@@ -371,7 +500,8 @@ def summarize(
         Value(mean.value, mean.interval(level, measure.bounds, size), row.tolist(), i not in unreliable)
         for i, (row, mean) in enumerate(zip(scores, map(mean_estimate, scores), strict=True))
     ]
-    tests = [Test(i, j, **paired_test(scores[i], scores[j], level)) for i, j in combinations(range(len(scores)), 2)]
+    pairs = list(combinations(range(len(scores)), 2))
+    tests = [Test(i, j, **paired_test(scores[i], scores[j], level, n_tests=len(pairs))) for i, j in pairs]
     adjusted = holm([test.p for test in tests])
     tests = [replace(test, p_holm=p) for test, p in zip(tests, adjusted, strict=True)]
     sign = 1 if measure.better == "lower" else -1

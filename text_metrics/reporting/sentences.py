@@ -2,10 +2,12 @@
 
 from text_metrics.core_api import TIE, Signature
 from text_metrics.reporting.formats import count, decimals, estimate, listed, number, percent, with_p
-from text_metrics.reporting.results import Likeness, Metric, Report
+from text_metrics.reporting.results import LENGTHS, Likeness, Metric, Pair, Report
 
+# The report has the default variant of gruen.
+COMPACT = "Compact GRUEN leaves out coherence, and is not the score of the GRUEN paper."
 # From docs/quality.md, which has the intervals.
-NONSENSE = "GRUEN cannot see fluent nonsense: its AUC there is .67, .53 and .51 for three models."
+NONSENSE = "It cannot see fluent nonsense: its AUC there is .67, .53 and .51 for three models."
 
 
 def sentences(report: Report) -> dict[str, str]:
@@ -40,8 +42,11 @@ def _leader(report: Report, metric: Metric, what: str) -> tuple[str, str]:
     test = tests[behind[0]]
     ends = sorted(abs(end) for end in test.interval or ())
     difference = estimate(abs(test.difference), ends, decimals([(None, test.interval)]))
-    largest = with_p(max(p for p in p_values.values() if p is not None)).replace("=", "≤")
-    more = f", {difference} more than {systems[behind[0]]}, the next ({largest} after Holm's adjustment)"
+    p = with_p(test.p_holm)
+    largest = max(p for p in p_values.values() if p is not None)
+    if with_p(largest) != p:
+        p = f"{p}; {with_p(largest).replace('=', '≤')} against every other system"
+    more = f", {difference} more than {systems[behind[0]]}, the next ({p}, after Holm's adjustment)"
     return f"{systems[leader]} is first, with {mean}", more
 
 
@@ -54,9 +59,32 @@ def _first(report: Report) -> str:
     if main.best is None:
         return f"{begin}{at_quality}{end}."
     answer = f"{begin}{end}{at_quality}."
+    doubted = _doubted_by_length(report, main.best)
     rest = [metric for metric in rest if metric.better is not None and metric.is_reliable]
-    agreeing = sum(metric.best == main.best for metric in rest)
-    return f"{answer} It is first by {agreeing} of the {len(rest)} other metrics, too."
+    sure = [metric for metric in rest if metric.name not in doubted]
+    agreeing = [metric.title for metric in sure if metric.best == main.best]
+    others = [metric.title for metric in sure if metric.best != main.best]
+    if agreeing:
+        but = f", but not by {listed(others, len(others))}" if others else ""
+        answer += f" It is first by {listed(agreeing, len(agreeing))}, too{but}."
+    elif others:
+        answer += f" By {listed(others, len(others))}, it is not first."
+    if doubted:
+        titles = [metric.title for metric in (main, *rest) if metric.name in doubted]
+        answer += (
+            f" Its texts differ in length from those of others, on which {listed(titles, len(titles))} depend: see what "
+            "could mislead."
+        )
+    return answer
+
+
+def _doubted_by_length(report: Report, system: int) -> set[str]:
+    """Name the metrics by which the place of a system is in doubt, because its texts differ in length from others."""
+    names: set[str] = set()
+    for caveat in report.caveats:
+        if caveat.kind == LENGTHS and system in caveat.systems:
+            names.update(caveat.metrics)
+    return names
 
 
 def _at_quality(quality: Metric, system: int, verb: str) -> str:
@@ -101,7 +129,7 @@ def _quality(report: Report) -> str:
         low = listed(f"{systems[i]} ({_mean(quality, i)})" for i in poor)
         parts.append(f"Of lower quality than all others, which have {_mean(quality, next_)} or more: {low}.")
     if Signature.parse(quality.signature).metric == "gruen":
-        parts.append(NONSENSE)
+        parts.append(f"{COMPACT} {NONSENSE}")
     return " ".join(parts)
 
 
@@ -111,12 +139,22 @@ def _misleading(report: Report) -> str:
     main = report.section("diversity")[0]
     if report.same_length is not None and len(report.systems) > 1:
         answer += f" {_at_same_length(report, main, report.same_length.metrics[0])}"
-    sizes = [test.smallest_difference for test in main.tests if test.smallest_difference is not None]
-    if sizes:
-        answer += (
-            f" With {count(len(report.prompts), 'prompt')}, a test finds differences in mean {main.title} from "
-            f"{max(sizes):.3g} (80\u00a0% power); smaller ones may be missed."
-        )
+    return f"{answer} {_power(report, main)}".strip()
+
+
+def _power(report: Report, main: Metric) -> str:
+    """Say which lead marks a system as the first one, by the adjusted tests that mark it."""
+    power = report.power
+    if power is None:
+        return ""
+    others = "every other system" if len(report.systems) > 2 else "the other one"
+    answer = (
+        f"With {count(len(report.prompts), 'prompt')}, a system is found first if its mean {main.title} is truly "
+        f"{power.smallest_lead:.3g} above that of {others} (80\u00a0% power, after Holm's adjustment); smaller leads may be "
+        "missed."
+    )
+    if power.n_needed is not None:
+        answer += f" A lead of {power.difference:g} needs about {count(power.n_needed, 'prompt')} like these."
     return answer
 
 
@@ -129,19 +167,36 @@ def _at_same_length(report: Report, whole: Metric, cut: Metric) -> str:
 
 
 def _alike(report: Report, likeness: Likeness) -> str:
+    """Say whether systems say the same things, which is another question than how much they say."""
     names = report.systems
     whole = likeness.partition
     pairs = likeness.pairs
+    level = 1 - report.confidence
     digits = decimals([(whole.between, whole.between_interval)])
     p = with_p(whole.p, whole.least_p)
-    answer = f"they differ ({p}), by {percent(whole.share)} of what is possible beyond chance"
-    if whole.p >= 1 - report.confidence:
-        answer = f"no difference between them is shown ({p})"
+    equal = f"{percent(whole.equal_share)} of their texts equal one of another system"
+    all_of_them = "of all together, " if pairs else ""
+    answer = f"{all_of_them}no difference in what they say is shown ({p})"
+    if whole.p < level:
+        # Some of several systems may be the same.
+        differ = "not all of them say the same" if pairs else "what they say differs"
+        answer = f"{differ} ({p}); the difference is {percent(whole.share)} of what is possible beyond chance"
+    elif whole.equal_share > 0 and (whole.share or 0) < 0:
+        answer = f"{answer}; they are more alike than by chance, as they share texts ({equal})"
     answer = (
         f"The effective number of systems is {estimate(whole.between, whole.between_interval, digits)} of "
         f"{len(names)}; with permuted labels it would be {number(whole.between_expected, digits)}: {answer}."
     )
     if pairs:
-        named = [f"{names[pair.a]} and {names[pair.b]} ({percent(pair.share)})" for pair in pairs]
-        answer += f" Most alike are {named[-1]}, least {named[0]}."
+        n_different = sum(pair.p_holm is not None and pair.p_holm < level for pair in pairs)
+        verb = "differs" if n_different == 1 else "differ"
+        answer += f" {n_different} of {count(len(pairs), 'pair')} {verb} after Holm's adjustment."
+    if pairs and pairs[0].between - pairs[-1].between > TIE:
+        answer += f" Most alike are {_beta(names, pairs[-1])}, least {_beta(names, pairs[0])}."
     return answer
+
+
+def _beta(names: list[str], pair: Pair) -> str:
+    digits = decimals([(pair.between, pair.between_interval)])
+    beta = estimate(pair.between, pair.between_interval, digits)
+    return f"{names[pair.a]} and {names[pair.b]} (beta {beta})"

@@ -9,7 +9,8 @@ from typing import Any
 from torch import distributed
 
 import text_metrics
-from text_metrics.core_api import CALL, TEXTS, Signature, describe, is_pair_model, result_numbers, warn
+from text_metrics.core_api import SETS, Signature, describe, result_numbers, warn
+from text_metrics.questions.sets import score_sets
 from text_metrics.texts import KINDS, PROMPT, clean, parse_kinds, to_signature
 
 CONTEXTS = "contexts"
@@ -25,8 +26,8 @@ def read_metric(metric: Any, settings: Mapping[str, Any], caller: str, columns: 
     metric.settings.read(settings, metric.name)
     for name, declared in metric.settings.declared().items():
         value = settings.get(name)
-        is_known = is_pair_model(value) or (name in columns and isinstance(value, str))
-        if name in settings and declared.given != CALL and not is_known:
+        is_column = name in columns and isinstance(value, str)
+        if declared.is_given(value) and not is_column:
             raise ValueError(f"{name} cannot be given to {caller}: it has a value for each {declared.given}.")
     return metric
 
@@ -76,15 +77,25 @@ def shared_context(contexts: Iterable[str]) -> str:
 
 
 def read_chat(item: Any, role: str, name: str) -> list[str]:
-    """Return the messages of a role in a chat, or a text as the only one; a call of a tool has the empty text."""
+    """Return the messages of a role in a chat, or a text as the only one; a call of a tool has the empty text.
+
+    Of a surrogate without its pair, as in a byte-level tokenizer's half of a character, U+FFFD is read.
+    """
     if isinstance(item, str):
-        return [item]
+        return [_pair_surrogates(item)]
     try:
         contents = [message.get("content") or "" for message in item if message["role"] == role]
-        return [content if isinstance(content, str) else _join_parts(content) for content in contents]
+        texts = [content if isinstance(content, str) else _join_parts(content) for content in contents]
+        return [_pair_surrogates(text) for text in texts]
     except (TypeError, KeyError, AttributeError):
         expected = "a text, or a list of chat messages with texts, or lists of parts, as content"
         raise TypeError(f"{name} must be {expected}. Got {describe(item)}.") from None
+
+
+def _pair_surrogates(text: str) -> str:
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _join_parts(content: list[dict[str, str]]) -> str:
@@ -100,26 +111,40 @@ def read_prompt(prompt: Any, name: str) -> str:
 
 
 def compute_of_sets(metric: Any, sets: list[list[str]], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Score sets, or their texts by a metric of texts; its interval takes texts of a set as dependent."""
-    if metric.items != TEXTS:
-        return metric.compute(predictions=sets, **settings)
-    owners = [i for i, members in enumerate(sets) for _ in members]
-    return metric.compute(predictions=list(chain.from_iterable(sets)), confidence_by=owners, **settings)
+    """Score sets, or their texts by a metric of texts; its interval takes texts of a set as dependent.
+
+    If all texts are empty, results of sets for which lower is more diverse are None: they would be at their best.
+    """
+    result = score_sets(metric, sets, settings)
+    if metric.items == SETS and not any(map(str.strip, chain.from_iterable(sets))):
+        for name in result:
+            if _is_decreasing(metric, name) or name.endswith("confidence_interval"):
+                result[name] = None
+    return result
 
 
 def name_numbers(metric: Any, result: Mapping[str, Any]) -> dict[str, float]:
-    """Name the numbers of a result for a log; the metric's own is NaN if there was nothing to average.
+    """Name the numbers of a result for a log, each with its metric; the metric's own is NaN if there is none.
 
     A number for which lower is better or more diverse is also returned negated, as `neg_<name>`.
     """
-    named = {name: float(value) for name, value in result_numbers(result) if value is not None}
-    named.setdefault(metric.name, math.nan)
+    numbers = {name: float(value) for name, value in result_numbers(result) if value is not None}
+    numbers.setdefault(metric.name, math.nan)
     for name, value in result.items():
         if name.endswith("confidence_interval") and value is not None:
             stem = name.removesuffix("interval")
-            named |= {f"{stem}low": value[0], f"{stem}high": value[1]}
-    decreasing = [name for name in named if re.sub(r"_\d+$", "", name) in metric.decreasing]
-    return named | {f"neg_{name}": -named[name] for name in decreasing}
+            numbers |= {f"{stem}low": value[0], f"{stem}high": value[1]}
+    named = {}
+    for name, value in numbers.items():
+        full_name = name if metric.name in name else f"{metric.name}_{name}"
+        named[full_name] = value
+        if _is_decreasing(metric, name):
+            named[f"neg_{full_name}"] = -value
+    return named
+
+
+def _is_decreasing(metric: Any, name: str) -> bool:
+    return re.sub(r"_\d+$", "", name) in metric.decreasing
 
 
 def gather(value: Any) -> tuple[list[Any], int]:

@@ -1,15 +1,28 @@
 """A metric as a reward function for reinforcement learning, as GRPOTrainer of TRL calls it."""
 
 import asyncio
+import hashlib
 import inspect
 import itertools
 import json
+import math
+import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from text_metrics.core_api import SETS, Signature, as_list, describe, parse_choice, parse_count, parse_number
+from text_metrics.core_api import (
+    SETS,
+    TIE,
+    Signature,
+    as_list,
+    describe,
+    parse_choice,
+    parse_count,
+    parse_number,
+    warn,
+)
 from text_metrics.questions.contributions import score_contributions
 from text_metrics.training.common import (
     CONTEXTS,
@@ -21,14 +34,18 @@ from text_metrics.training.common import (
     shared_context,
 )
 
-CONTRIBUTION, DISTINCT_SHARE = "contribution", "distinct_share"
+CONTRIBUTION, DISTANCE, DISTINCT_SHARE, QUALITY = "contribution", "distance", "distinct_share", "quality"
 # Set metrics for which higher is more diverse, and gruen.
 REWARDS = {
     "vendi_embed": (CONTRIBUTION,),
-    "chamfer_diversity": (CONTRIBUTION,),
+    "chamfer_diversity": (DISTANCE,),
     "semantic_entropy": (CONTRIBUTION, DISTINCT_SHARE),
-    "gruen": ("quality",),
+    "gruen": (QUALITY,),
 }
+# Settings that do not change a number, and are no part of a name.
+_UNNAMED = ("batch_size", "cache_dir", "confidence", "device", "progress")
+# Two texts of a set have equal contributions, distances and shares.
+_FEWEST = 3
 
 
 def for_rewards(
@@ -37,6 +54,7 @@ def for_rewards(
     reward: str | None = None,
     quality: Callable[..., Any] | None = None,
     strip: Any = None,
+    name: str | None = None,
     **settings: Any,
 ) -> "RewardFunction":
     """Make a reward function of a metric for reinforcement learning, as GRPOTrainer of TRL calls it.
@@ -46,13 +64,15 @@ def for_rewards(
     Parameters
     ----------
     metric : a loaded metric, or its name: vendi_embed, chamfer_diversity or semantic_entropy of sets, gruen of texts
-    set_size : number of completions of a prompt, the trainer's `num_generations`, at least 2, or 3 for
-        chamfer_diversity; not for gruen
-    reward : "contribution", of each text to the score of its set, by default; of semantic_entropy also
-        "distinct_share", the share of the others that are not of its class (arXiv 2509.02534); of gruen "quality"
+    set_size : number of completions of a prompt, at least 3, or 2 with `quality`; only needed where neither TRL's
+        `num_generations` nor the prompts say it; not for gruen
+    reward : of vendi_embed "contribution", of each text to the score of its set; of chamfer_diversity "distance", to
+        the nearest other text of its set; of semantic_entropy "contribution" or "distinct_share", the share of the
+        others that are not of its class (arXiv 2509.02534); of gruen "quality"; the first by default
     quality : another reward function, with values in [0, 1], by which the reward is multiplied; not for gruen
     strip : what is removed from completions before they are scored, because it is not the answer: "reasoning",
         "special" (tokens and chat markers), "prompt", as a list or with commas between them; `quality` gets them whole
+    name : of the reward and of the scores of sets in logs; by default that of the metric, with the settings
     **settings : of `compute`, such as `device`; `contexts` may be "prompts" or another column of the trainer's, of
         texts or chats; of a chat, the last message of the user is the context
 
@@ -65,7 +85,7 @@ def for_rewards(
     TypeError, ValueError
         For arguments that are invalid or not known before training.
     """
-    return RewardFunction(metric, set_size, reward, quality, strip, **settings)
+    return RewardFunction(metric, set_size, reward, quality, strip, name, **settings)
 
 
 class RewardFunction:
@@ -78,7 +98,7 @@ class RewardFunction:
     ------
     TypeError, ValueError
         For arguments that are invalid or not known before training; when called, if completions are not texts, those
-        of a prompt are not a set, or a rating is not in [0, 1].
+        of a prompt are not a set, the sets are too small for different rewards, or a rating is not in [0, 1].
     """
 
     def __init__(
@@ -88,33 +108,38 @@ class RewardFunction:
         reward: str | None = None,
         quality: Callable[..., Any] | None = None,
         strip: Any = None,
+        name: str | None = None,
         **settings: Any,
     ) -> None:
         self.strip = Stripper(strip)
         self.metric = read_metric(metric, settings, "for_rewards", (CONTEXTS,))
+        differences = {"strip": "_".join(self.strip.kinds)} if self.strip.kinds else {}
+        differences |= {key: value for key, value in settings.items() if key not in _UNNAMED}
         self.contexts = settings.pop(CONTEXTS, None)
         self.settings = settings
-        name = self.metric.name
-        parse_choice(name, "metric", tuple(REWARDS))
-        if self.metric.items == SETS:
-            set_size = parse_count(set_size, "set_size", 3 if name == "chamfer_diversity" else 2)
-        elif set_size is not None or quality is not None:
-            raise ValueError(f"set_size and quality go with metrics of sets: {name} scores each text by itself.")
+        metric_name = parse_choice(self.metric.name, "metric", tuple(REWARDS))
         if quality is not None and not callable(quality):
             raise TypeError(f"quality must be a reward function. Got {describe(quality)}.")
-        self.set_size = set_size
+        if self.metric.items != SETS and (set_size is not None or quality is not None):
+            raise ValueError(f"set_size and quality go with metrics of sets: {metric_name} scores each text by itself.")
+        self.set_size = None
+        if set_size is not None:
+            self.set_size = parse_count(set_size, "set_size", _FEWEST if quality is None else 2)
         self.quality = quality
-        self.reward = parse_choice(reward or REWARDS[name][0], "reward", REWARDS[name])
+        self.reward = parse_choice(reward or REWARDS[metric_name][0], "reward", REWARDS[metric_name])
         self.signature = ""
-        self.__name__ = f"{name}_{self.reward}" + ("_times_quality" if quality else "")
+        self.__name__ = name or _name([metric_name, self.reward], differences, quality)
+        self.score_name = name or _name([metric_name], differences)
+        self._has_rewarded = False
+        self._warned_of_size = False
 
     def __call__(self, *, completions: Any, prompts: Any = None, **columns: Any) -> list[float | None]:
         """Compute the rewards of this process's completions; with several processes, all must call together.
 
         `completions` are n strings, or lists of chat messages with role and content; the assistant's are read.
-        `prompts`, in the same form, show whether consecutive completions of each are whole sets. `quality` gets the
-        columns that it takes; `log_metric` logs scores of sets. Returns a list of n floats, with None for a text
-        without a rating.
+        Consecutive completions of equal `prompts`, in the same form, are a set, of `num_generations` in TRL; without
+        prompts, `set_size` of them. `quality` gets the columns that it takes; `log_metric` logs scores of sets. Returns
+        a list of n floats, with None for a text without a rating, or alone in its set.
         """
         columns |= {"prompts": prompts, "completions": completions}
         items = as_list(completions, "completions", "a list of texts or of lists of chat messages")
@@ -122,10 +147,10 @@ class RewardFunction:
         chats = [read_chat(item, "assistant", f"completions[{i}]") for i, item in enumerate(items)]
         texts = ["\n".join(filter(None, messages)) for messages in chats]
         texts = self.strip(texts, self._read_prompts(prompts, len(texts)))
-        if self.set_size is None:
+        if self.metric.items != SETS:
             return self._score(texts)[0]
         known_prompts = () if prompts is None else prompts
-        keys = [json.dumps(prompt, default=lambda part: type(part).__name__) for prompt in known_prompts]
+        keys = [json.dumps(prompt, default=_to_key) for prompt in known_prompts]
         contexts = []
         if self.contexts is not None:
             rows = () if columns.get(self.contexts) is None else columns[self.contexts]
@@ -136,22 +161,25 @@ class RewardFunction:
         all_texts, all_keys, all_contexts = (
             list(itertools.chain.from_iterable(lists)) for lists in zip(*parts, strict=True)
         )
-        _check_sets(self.set_size, len(all_texts), all_keys)
+        size = self._read_size(len(all_texts), all_keys, columns)
         # The sets that hold a text of this process.
         start = sum(len(part_texts) for part_texts, _, _ in parts[:rank])
         end = start + len(texts)
-        first_set = start // self.set_size
-        end_set = -(-end // self.set_size)
-        places = [slice(i * self.set_size, (i + 1) * self.set_size) for i in range(first_set, end_set)]
+        first_set = start // size
+        end_set = -(-end // size)
+        places = [slice(i * size, (i + 1) * size) for i in range(first_set, end_set)]
         given = {CONTEXTS: [shared_context(all_contexts[place]) for place in places]} if contexts else {}
-        values, scores = self._score([all_texts[place] for place in places], **given)
+        values: list[float | None] = [None] * (len(places) * size)
+        scores: list[float | None] = []
+        if size > 1:
+            values, scores = self._score([all_texts[place] for place in places], **given)
         # Texts of the first set that other processes hold.
-        n_before = start - first_set * self.set_size
+        n_before = start - first_set * size
         log_metric = columns.get("log_metric")
         if log_metric:
             # The process that holds the first text of a set logs its score; the trainer averages them.
             for score in scores[1:] if n_before else scores:
-                log_metric(self.metric.name, score)
+                log_metric(self.score_name, score)
         values = values[n_before : n_before + len(texts)]
         if self.quality is None:
             return values
@@ -161,6 +189,39 @@ class RewardFunction:
             # Multiplying a negative contribution would reward low quality.
             rewards.append(None if rating is None or value is None else rating * max(value, 0.0))
         return rewards
+
+    def _read_size(self, n_texts: int, keys: list[str], columns: Mapping[str, Any]) -> int:
+        """Return the number of texts of a set, by the trainer, the prompts or `set_size`, in this order.
+
+        keys : what tells the prompts of all texts apart; none if there are no prompts
+        """
+        runs = [len(list(run)) for _, run in itertools.groupby(keys)]
+        # A prompt that comes twice in a row has a run of two sets.
+        by_prompts = math.gcd(*runs)
+        by_trainer, is_training = _ask_trainer(columns)
+        size = by_trainer or by_prompts or self.set_size
+        if size is None:
+            raise ValueError("set_size is needed where no prompts are passed.")
+        is_ambiguous = by_trainer is None and len(set(runs)) > 1 and by_prompts % (self.set_size or n_texts) > 0
+        if n_texts % size or by_prompts % size or len(keys) not in (0, n_texts) or is_ambiguous:
+            lengths = ", ".join(map(str, sorted(set(runs))))
+            seen = f", whose prompts are equal in runs of {lengths}" if runs else ""
+            raise ValueError(
+                "each prompt must have equally many consecutive completions, set_size of them if it may come twice in "
+                f"a row. Got set_size={self.set_size} for {n_texts} completions{seen}."
+            )
+        if is_training and self.set_size not in (None, size) and not self._warned_of_size:
+            self._warned_of_size = True
+            warn(
+                f"set_size={self.set_size} is wrong: the prompts have {size} consecutive completions, which are a set."
+            )
+        self._has_rewarded |= size >= (_FEWEST if self.quality is None else 2)
+        if is_training and not self._has_rewarded:
+            raise ValueError(
+                f"{self.__name__} needs 3 completions of a prompt, or 2 and quality, because all rewards of a smaller "
+                f"set are equal. Got sets of {size}."
+            )
+        return size
 
     def _read_prompts(self, prompts: Any, n: int) -> list[str] | None:
         """Read the prompts of n completions, the last messages of users; None if they are not known, nor needed."""
@@ -181,16 +242,16 @@ class RewardFunction:
         settings = self.settings | contexts
         if self.reward == CONTRIBUTION:
             result, rows = score_contributions(self.metric, predictions, settings)
-            values = list(itertools.chain.from_iterable(rows))
-        elif self.set_size is None:
+        elif self.reward == QUALITY:
             result = self.metric.compute(predictions=predictions, **settings)
-            values = result["scores"]
+            rows = [result["scores"]]
         else:
             result = self.metric.compute(predictions=predictions, details=True, **settings)
-            classes = [(i, label) for i, row in enumerate(result["details"]) for label in row["classes"]]
-            sizes = Counter(classes)
-            n = self.set_size
-            values = [(n - sizes[label]) / (n - 1) for label in classes]
+            if self.reward == DISTANCE:
+                rows = [details["distances"] for details in result["details"]]
+            else:
+                rows = [_distinct_shares(details["classes"]) for details in result["details"]]
+        values = list(itertools.chain.from_iterable(rows))
         signed = {"reward": self.reward}
         if self.quality:
             signed["quality"] = "given"
@@ -198,19 +259,40 @@ class RewardFunction:
         return values, result["scores"]
 
 
-def _check_sets(size: int, n_texts: int, prompts: list[str]) -> None:
-    """Raise a ValueError unless consecutive completions of each prompt are whole sets."""
-    runs = [len(list(run)) for _, run in itertools.groupby(prompts)]
-    do_prompts_match = len(prompts) in (0, n_texts)
-    # Two sets of one prompt may be neighbours.
-    are_runs_whole = all(run % size == 0 for run in runs)
-    if n_texts % size or not do_prompts_match or not are_runs_whole:
-        lengths = ", ".join(map(str, sorted(set(runs))))
-        seen = f", whose prompts are equal in runs of {lengths}" if runs else ""
-        raise ValueError(
-            "set_size must be the number of consecutive completions of each prompt: the trainer's num_generations, in "
-            f"an evaluation its num_generations_eval. Got set_size={size} for {n_texts} completions{seen}."
-        )
+def _name(words: list[str], differences: Mapping[str, Any], quality: Any = None) -> str:
+    """Join the name of a reward: two with different settings or qualities have different names."""
+    if quality is not None:
+        quality_name = getattr(quality, "__name__", QUALITY)
+        words = [*words, "times", quality_name if quality_name.isidentifier() else QUALITY]
+    for setting, value in differences.items():
+        # Of an object, such as an encoder, the class.
+        words = [*words, setting, str(value) if isinstance(value, (str, int, float)) else type(value).__name__]
+    return re.sub(r"[^\w.-]+", "_", "_".join(words))
+
+
+def _ask_trainer(columns: Mapping[str, Any]) -> tuple[int | None, bool]:
+    """Return the number of completions of a prompt, None if unknown, and whether the trainer trains, or evaluates.
+
+    A trainer of TRL passes its method `log_metric`.
+    """
+    trainer = getattr(columns.get("log_metric"), "__self__", None)
+    if not hasattr(trainer, "num_generations_eval"):
+        return None, True
+    is_training = trainer.model.training
+    return trainer.num_generations if is_training else trainer.num_generations_eval, is_training
+
+
+def _distinct_shares(classes: list[int]) -> list[float]:
+    """Return for each text of a set the share of the others that are not of its class, in [0, 1]."""
+    n = len(classes)
+    sizes = Counter(classes)
+    return [(n - sizes[label]) / (n - 1) for label in classes]
+
+
+def _to_key(part: Any) -> str:
+    """Return what tells a part of a prompt that is not JSON, such as an image, from others."""
+    content = part.tobytes() if hasattr(part, "tobytes") else type(part).__name__.encode()
+    return hashlib.sha256(content).hexdigest()
 
 
 def _rate(quality: Callable[..., Any], columns: dict[str, Any], n_texts: int) -> list[float | None]:
@@ -226,5 +308,15 @@ def _rate(quality: Callable[..., Any], columns: dict[str, Any], n_texts: int) ->
     values = as_list(given, "quality", "a function that returns a list of ratings")
     if len(values) != n_texts:
         raise ValueError(f"quality must return a rating for each completion. Got {len(values)} for {n_texts}.")
-    name = "quality of completions[{}]".format
-    return [None if value is None else parse_number(value, name(i), 0, 1) for i, value in enumerate(values)]
+    return [_read_rating(value, f"quality of completions[{i}]") for i, value in enumerate(values)]
+
+
+def _read_rating(value: Any, name: str) -> float | None:
+    """Read a rating in [0, 1], within `TIE`, as TRL reads rewards: None and NaN are none, a boolean is 0 or 1."""
+    if getattr(value, "ndim", None) == 0:
+        value = value.item()
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, (int, float)) and -TIE <= value <= 1 + TIE:
+        return min(max(float(value), 0.0), 1.0)
+    return parse_number(value, name, 0, 1)

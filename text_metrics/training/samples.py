@@ -1,6 +1,10 @@
 """Sample texts from the model that trains, and score them, at each evaluation."""
 
 import copy
+import inspect
+import itertools
+import json
+import traceback
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -8,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import TrainerCallback
+from transformers import EarlyStoppingCallback, GenerationConfig, TrainerCallback
+from transformers.trainer_callback import CallbackHandler
 
-from text_metrics.core_api import QUESTIONS, as_list, parse_count, split_list
+from text_metrics.core_api import QUESTIONS, as_list, parse_count, split_list, warn
 from text_metrics.files.storage import parse_json, write_jsonl
 from text_metrics.training.common import (
     CONTEXTS,
@@ -26,27 +31,28 @@ from text_metrics.training.common import (
 class SampleCallback(TrainerCallback):
     """Sample, score and save texts at each evaluation of a Trainer of `transformers` or TRL.
 
-    The scores are added to the metrics and the log of the evaluation, as `eval_<name>`; `log`, if set to `trainer.log`,
-    passes them to integrations such as W&B. `signatures` holds those of the last scores by metric.
+    The scores are added to the metrics and the log of the evaluation, as `eval_samples_<name>`, and passed to the
+    Trainer's integrations, such as TensorBoard and W&B. `signatures` holds those of the last scores by metric.
 
     Parameters
     ----------
     metrics : a metric of sets or texts, loaded or by name, a list of them, or a dict from names to settings
-    prompts : different texts, or chats, each a list of messages
+    prompts : different texts, or different chats, each a list of messages
     n : number of texts of each prompt, which are a set
     generation : arguments of `generate`; by default `do_sample=True` and `max_new_tokens=64`
     contexts : whether metrics that take `contexts` get the prompts; of a chat, the last message of the user
     strip : what is removed from texts before they are scored, because it is not the answer: "reasoning", "special"
         (tokens and chat markers), "prompt", as a list or with commas between them; `path` has whole texts
-    path : JSON Lines of the texts, by `step` and `prompt`; `samples.jsonl` in the Trainer's `output_dir` by default
+    path : JSON Lines of the texts, by `step` and `prompt`; `samples.jsonl` in the Trainer's `output_dir` by default. A
+        run that starts at step 0 renames the file of an earlier one
+    chat_template_kwargs : of the chat template, such as `{"enable_thinking": False}`, beside those of the Trainer
 
     Raises
     ------
     TypeError, ValueError
-        For invalid arguments; at an evaluation, if the Trainer has no tokenizer, or the file other rows.
+        For invalid arguments; at the start of a training, or at an evaluation without one, if the Trainer has no
+        tokenizer, the file has other rows, or an EarlyStoppingCallback that needs a score comes first.
     """
-
-    log: Any = None
 
     def __init__(
         self,
@@ -57,15 +63,24 @@ class SampleCallback(TrainerCallback):
         contexts: bool = True,
         path: Any = None,
         strip: Any = None,
+        chat_template_kwargs: Mapping[str, Any] | None = None,
     ) -> None:
         self.strip = Stripper(strip)
         self.prompts = as_list(prompts, "prompts", "a list of texts or of chats")
         self.contexts = [read_prompt(prompt, f"prompts[{i}]") for i, prompt in enumerate(self.prompts)]
-        if not self.prompts or len(set(self.contexts)) < len(self.prompts):
-            raise ValueError("prompts must be different texts, or chats with different last messages of the user.")
+        self.ids = _ids(self.prompts, self.contexts)
+        self.is_chat = not isinstance(self.prompts[0], str)
+        self.chat_template_kwargs = dict(chat_template_kwargs or {})
         self.n = parse_count(n, "n", 2)
         self.path = path
-        self.generation = {"do_sample": True, "max_new_tokens": 64, **(generation or {})}
+        self.generation = {"do_sample": True, "max_new_tokens": 64, "num_return_sequences": self.n}
+        self.generation |= generation or {}
+        if self.generation["num_return_sequences"] != self.n:
+            raise ValueError(f"generation: num_return_sequences must be n. Got {self.generation} for n={self.n}.")
+        known = GenerationConfig().to_dict().keys() & self.generation.keys()
+        # It raises a ValueError, such as for fewer beams than texts.
+        GenerationConfig(**{name: self.generation[name] for name in known})
+        self._has_file = False
         self.metrics: list[tuple[Any, dict[str, Any]]] = []
         self.signatures: dict[str, str] = {}
         are_several = isinstance(metrics, Iterable) and not isinstance(metrics, str)
@@ -80,41 +95,72 @@ class SampleCallback(TrainerCallback):
                 settings |= given
             self.metrics.append((metric, settings))
 
+    def on_train_begin(self, args: Any, state: Any, control: Any, **trainer: Any) -> None:
+        """Check what evaluations need, and begin the file: the Trainer calls this at the start of a training."""
+        self._render(_read_tokenizer(trainer), args)
+        handler = _calling_handler()
+        for callback in handler.callbacks if handler else ():
+            if callback is self:
+                break
+            if isinstance(callback, EarlyStoppingCallback) and "samples_" in str(args.metric_for_best_model):
+                raise ValueError(
+                    "callbacks: SampleCallback must come before EarlyStoppingCallback, which needs its "
+                    f"{args.metric_for_best_model}."
+                )
+        if state.is_world_process_zero:
+            self._begin_file(args, state)
+
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **trainer: Any) -> None:
         """Sample, score, log and save: the Trainer calls this after an evaluation, in all processes."""
-        if (tokenizer := trainer.get("processing_class")) is None:
-            raise ValueError("SampleCallback needs a tokenizer: pass it to the Trainer as processing_class.")
-        # A processor holds the tokenizer; sampling changes its padding.
-        tokenizer = copy.deepcopy(getattr(tokenizer, "tokenizer", tokenizer))
+        tokenizer = _read_tokenizer(trainer)
         sets = self._sample(trainer["model"], tokenizer, args)
         scores_by_rank, _ = gather(self._score(sets) if state.is_world_process_zero else None)
         scores = scores_by_rank[0]
         prefixes = (name.removesuffix("_runtime") for name in metrics or () if name.endswith("_runtime"))
         prefix = next(prefixes, "eval")
-        named = {f"{prefix}_{name}": value for name, value in scores.items()}
+        named = {f"{prefix}_samples_{name}": value for name, value in scores.items()}
         for logged in filter(None, (metrics, *state.log_history[-1:])):
             logged.update(named)
-        if self.log is not None:
-            self.log(named)
+        if handler := _calling_handler():
+            # `Trainer.log` would make a further entry of the history.
+            handler.on_log(args, state, control, named)
         if state.is_world_process_zero:
-            path = Path(self.path or Path(args.output_dir) / "samples.jsonl")
+            if not self._has_file:
+                self._begin_file(args, state)
+            path = self._path(args)
             step = state.global_step
-            try:
-                lines = path.read_bytes().splitlines() if path.exists() else []
-                rows = [row for row in map(parse_json, lines) if row["step"] < step]
-            except (ValueError, KeyError, TypeError) as error:
-                raise ValueError(f"path {str(path)!r} has rows that are not samples.") from error
-            rows += [{"step": step, "prompt": self.contexts[i], "texts": texts} for i, texts in enumerate(sets)]
+            rows = [row for row in _read_samples(path) if row["step"] < step]
+            rows += [{"step": step, "prompt": self.ids[i], "texts": texts} for i, texts in enumerate(sets)]
             write_jsonl(path, rows)
+
+    def _path(self, args: Any) -> Path:
+        return Path(self.path or Path(args.output_dir) / "samples.jsonl")
+
+    def _begin_file(self, args: Any, state: Any) -> None:
+        """Rename the file of an earlier run if this one starts at step 0; it may have evaluated before."""
+        path = self._path(args)
+        rows = _read_samples(path)
+        is_earlier = not self._has_file or any(row["step"] > 0 for row in rows)
+        if state.global_step == 0 and rows and is_earlier:
+            paths = (path.with_stem(f"{path.stem}.{i}") for i in itertools.count(1))
+            kept = next(each for each in paths if not each.exists())
+            path.rename(kept)
+            warn(f"{path} is of an earlier run. It is now {kept.name}.")
+        self._has_file = True
+
+    def _render(self, tokenizer: Any, args: Any) -> list[str]:
+        """Return the prompts as texts, chats through the template."""
+        if not self.is_chat:
+            return self.prompts
+        settings = (getattr(args, "chat_template_kwargs", None) or {}) | self.chat_template_kwargs
+        return tokenizer.apply_chat_template(self.prompts, tokenize=False, add_generation_prompt=True, **settings)
 
     def _sample(self, model: Any, tokenizer: Any, args: Any) -> list[list[str]]:
         tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
         is_seq2seq = model.config.is_encoder_decoder
-        is_chat = not isinstance(self.prompts[0], str)
         # A decoder continues the end of a row.
         tokenizer.padding_side = tokenizer.padding_side if is_seq2seq else "left"
-        form = {"tokenize": False, "add_generation_prompt": True}
-        prompts = tokenizer.apply_chat_template(self.prompts, **form) if is_chat else self.prompts
+        prompts = self._render(tokenizer, args)
         processes, rank = gather(None)
         # All processes call the model equally often, which they must if it is sharded.
         share = -(-len(prompts) // len(processes))
@@ -128,9 +174,9 @@ class SampleCallback(TrainerCallback):
             for start in range(0, share, batch_size):
                 batch = [prompts[i] for i in places[start : start + batch_size]]
                 # Not every tokenizer takes other settings, and not every model what other tokenizers return.
-                encoded = tokenizer(batch, padding=True, add_special_tokens=not is_chat, return_tensors="pt")
+                encoded = tokenizer(batch, padding=True, add_special_tokens=not self.is_chat, return_tensors="pt")
                 inputs = {name: encoded[name].to(model.device) for name in ("input_ids", "attention_mask")}
-                settings = {"num_return_sequences": self.n, "pad_token_id": tokenizer.pad_token_id}
+                settings = {"pad_token_id": tokenizer.pad_token_id}
                 ids = model.generate(
                     input_ids=inputs["input_ids"],
                     attention_mask=inputs["attention_mask"],
@@ -159,3 +205,41 @@ class SampleCallback(TrainerCallback):
             self.signatures[metric.name] = self.strip.sign(result["signature"])
             named |= name_numbers(metric, result)
         return named
+
+
+def _ids(prompts: list[Any], contexts: list[str]) -> list[str]:
+    """Return what names each prompt in the file: its context, or the whole chat where another has the same.
+
+    Raises a ValueError unless prompts are different texts, or different chats.
+    """
+    wholes = [prompt if isinstance(prompt, str) else json.dumps(prompt, default=str) for prompt in prompts]
+    forms = {isinstance(prompt, str) for prompt in prompts}
+    if len(forms) != 1 or len(set(wholes)) < len(wholes):
+        raise ValueError("prompts must be different texts, or all of them different chats.")
+    return [whole if contexts.count(context) > 1 else context for whole, context in zip(wholes, contexts, strict=True)]
+
+
+def _read_tokenizer(trainer: Mapping[str, Any]) -> Any:
+    """Return a copy of the tokenizer, because sampling changes its padding; a processor holds one."""
+    tokenizer = trainer.get("processing_class")
+    if tokenizer is None:
+        raise ValueError("SampleCallback needs a tokenizer: pass it to the Trainer as processing_class.")
+    return copy.deepcopy(getattr(tokenizer, "tokenizer", tokenizer))
+
+
+def _read_samples(path: Path) -> list[dict[str, Any]]:
+    """Read the rows of samples in a file, none if there is no file; raises a ValueError for other rows."""
+    try:
+        rows = [parse_json(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+        return [row for row in rows if row["step"] >= 0]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"path {str(path)!r} has rows that are not samples.") from error
+
+
+def _calling_handler() -> CallbackHandler | None:
+    """Return the CallbackHandler that calls this callback, which a Trainer passes to none; None without one."""
+    for frame, _ in traceback.walk_stack(inspect.currentframe()):
+        caller = frame.f_locals.get("self")
+        if isinstance(caller, CallbackHandler):
+            return caller
+    return None

@@ -1,11 +1,11 @@
 """Vendi scores of a set without each of its texts."""
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
-from text_metrics.core_api import (
+from .core import (
     LIMITS,
     ROW_ERRORS,
     batches_by_size,
@@ -14,6 +14,9 @@ from text_metrics.core_api import (
     unit_rows,
     vendi_score,
 )
+
+if TYPE_CHECKING:
+    import torch
 
 # Up to this number of texts, new eigenvalues without each text are faster than changes of those of the whole set.
 _FEW = 8
@@ -46,7 +49,7 @@ def vendi_without_each(
     return scores
 
 
-def _scores_of_few(embeddings: np.ndarray, rows: np.ndarray, q: float, device: str, error: float) -> torch.Tensor:
+def _scores_of_few(embeddings: np.ndarray, rows: np.ndarray, q: float, device: str, error: float) -> "torch.Tensor":
     """Find the eigenvalues without each text of sets with the rows (b, k): scores (b, k)."""
     size = rows.shape[1]
     vectors = unit_rows(embeddings, rows, device)
@@ -57,12 +60,14 @@ def _scores_of_few(embeddings: np.ndarray, rows: np.ndarray, q: float, device: s
     return vendi_score(eigenvalue_shares(rest_kernels, error, rank), q)
 
 
-def _scores_of_many(embeddings: np.ndarray, rows: np.ndarray, q: float, device: str, error: float) -> torch.Tensor:
+def _scores_of_many(embeddings: np.ndarray, rows: np.ndarray, q: float, device: str, error: float) -> "torch.Tensor":
     """Update the eigenvalues of sets with the rows (b, k) for the removal of each text: scores (b, k).
 
     A set of unit rows x has the matrix A, the sum of their outer products, whose eigenvalues are those of the Gram
     matrix of the rows. Without a text, it is A - xxᵀ.
     """
+    import torch
+
     size = rows.shape[1]
     d = embeddings.shape[1]
     has_gram = size <= d
@@ -92,7 +97,7 @@ def _scores_of_many(embeddings: np.ndarray, rows: np.ndarray, q: float, device: 
     return torch.cat(scores, dim=1)
 
 
-def _order_one_without_each(values: torch.Tensor, leverages: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
+def _order_one_without_each(values: "torch.Tensor", leverages: "torch.Tensor", noise: "torch.Tensor") -> "torch.Tensor":
     """Compute scores of order 1 from the entropy of the eigenvalues of A - xxᵀ: (b, k).
 
     For f(m) = m log m - m, whose sum over eigenvalues gives the entropy, and h(t) = x·(A + t)⁻¹x, tr f(A) - tr f(A -
@@ -104,6 +109,8 @@ def _order_one_without_each(values: torch.Tensor, leverages: torch.Tensor, noise
     leverages : (b, k, r), (x·v)² / λ for each text x and each eigenvalue λ with its eigenvector v; 0 where λ is 0
     noise : (b, k, m), the eigenvalues of A - xxᵀ that count as 0, and zeros
     """
+    import torch
+
     t = torch.logspace(-_LARGEST_LOG, _LARGEST_LOG, _NODES, math.e, dtype=values.dtype, device=values.device)
     step = 2 * _LARGEST_LOG / (_NODES - 1)
     ratios = values.unsqueeze(-1) / (values.unsqueeze(-1) + t)
@@ -119,7 +126,7 @@ def _order_one_without_each(values: torch.Tensor, leverages: torch.Tensor, noise
     return torch.exp(signal.log() - logs / signal)
 
 
-def _order_two_without_each(values: torch.Tensor, leverages: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
+def _order_two_without_each(values: "torch.Tensor", leverages: "torch.Tensor", noise: "torch.Tensor") -> "torch.Tensor":
     """Compute scores of order 2 from the squares of the eigenvalues of A - xxᵀ: as for order 1."""
     squares = leverages * values.unsqueeze(-2)
     squared_lengths = squares.sum(-1)
@@ -129,12 +136,14 @@ def _order_two_without_each(values: torch.Tensor, leverages: torch.Tensor, noise
     return signal.square() / (squared_values - 2 * products + squared_lengths.square() - noise.square().sum(-1))
 
 
-def _noise_without_each(values: torch.Tensor, leverages: torch.Tensor, level: float) -> torch.Tensor:
-    """Find the eigenvalues of A - xxᵀ up to a level: (b, k, m), 0 where there is none.
+def _noise_without_each(values: "torch.Tensor", leverages: "torch.Tensor", level: float) -> "torch.Tensor":
+    """Find the eigenvalues of A - xxᵀ up to a level: (b, k, m), padded with 0.
 
     The eigenvalues of A separate them: in ascending order, the i-th is between those before and at i of A. There they
     are the roots of 1 - x·(A - m)⁻¹x, which falls with m between two eigenvalues of A. Arguments are as for order 1.
     """
+    import torch
+
     n_values = values.shape[-1]
     n_zeros = int((values == 0).sum(-1).min())
     n_low = int((values < level).sum(-1).max())
@@ -152,11 +161,11 @@ def _noise_without_each(values: torch.Tensor, leverages: torch.Tensor, level: fl
             is_below_root = outside - (leverages * middle / (poles - middle)).sum(-1, keepdim=True) > 0
             low = torch.where(is_below_root, middle, low)
             high = torch.where(is_below_root, high, middle)
-        # Where there is no root below the level, the search ends at it.
+        # Without a root below the level, the search ends at it.
         roots.append(torch.where(high < level, high, 0.0))
     return torch.cat(roots, dim=-1)
 
 
-def _outside(leverages: torch.Tensor) -> torch.Tensor:
+def _outside(leverages: "torch.Tensor") -> "torch.Tensor":
     """Return 1 minus the leverage of each text, (b, k, 1): 0 for one that the others do not span."""
     return (1 - leverages.sum(-1, keepdim=True)).clamp(min=0)

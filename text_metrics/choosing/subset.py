@@ -1,0 +1,173 @@
+"""Choose a diverse subset of good texts of each set."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from text_metrics.choosing.greedy import choose_greedily, score_subsets
+from text_metrics.core_api import (
+    TEXT,
+    EmbeddedSetSettings,
+    TextSets,
+    content_ranks,
+    embed_sets,
+    flatten,
+    format_sizes,
+    number_labels,
+    parse_count,
+    parse_number,
+    parse_sets,
+    parse_values,
+    setting,
+    signature,
+    split_list,
+)
+
+_SEED = 0
+# Settings of metrics that a choice does not have.
+_UNUSED = ("confidence", "confidence_by", "details")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoiceSettings(EmbeddedSetSettings):
+    """The settings of a choice."""
+
+    keep: int | None = setting(None, parse_count, help="`int`: texts to choose of each set, at most.")
+    min_quality: float = setting(
+        0.0, parse_number, low=0, high=1, help="`float` in [0, 1]: texts of a lower quality are not chosen."
+    )
+    min_distance: float = setting(
+        0.0,
+        parse_number,
+        low=0,
+        high=2,
+        help="`float` in [0, 2]: the least cosine distance of two chosen texts; the one chosen first stays.",
+    )
+    classes: Any = setting(
+        None,
+        given=TEXT,
+        help="flat, or nested like `texts`: a class of each text. Those of one class of a set are equal, others have "
+        "nothing in common, and none is embedded.",
+    )
+
+    def check(self) -> None:
+        """Raise an error for settings that cannot be combined, or that only metrics have."""
+        super().check()
+        for name in self.signed(*_UNUSED):
+            raise TypeError(f"choose has no argument {name!r}.")
+        self.check_exclusive("classes", "embeddings")
+        self.check_exclusive("classes", "contexts")
+        if self.min_quality > 0 and self.quality is None:
+            raise ValueError("min_quality needs quality, of each text.")
+
+
+def choose(texts: Any, keep: int | None = None, **settings: Any) -> dict[str, Any]:
+    """Choose texts of each set, one at a time: always the one that most increases the score of the chosen ones.
+
+    The score of a subset is its mean quality times its Vendi score of order 2. Of equal texts, only the first one of
+    the best quality may be chosen. Of two texts that add as much, the first one by content is chosen.
+
+    Parameters
+    ----------
+    texts : a flat list of n texts, which is one set or, with `set_size`, consecutive sets; or a list of sets
+    keep : the most texts to choose of a set; None for all that `min_quality` and `min_distance` admit
+    **settings : `quality`, of each text, in [0, 1]; `min_quality`, below which no text is chosen; `min_distance`, the
+        least cosine distance of chosen texts; `embeddings`, an array of shape (n, d) or a list of arrays, in place of
+        an encoder; `classes` of texts, in place of embeddings; `contexts`, the prompt of each set; `set_size`, and the
+        settings of the encoder, such as `model`, as for `vendi_embed`
+
+    Returns
+    -------
+    dict with
+        chosen : the indices of the chosen texts in their set, in the order of choice: a list, or one for each set
+        chosen_score, scores : the score of the chosen texts: the mean over sets, and of each set
+        random_score, random_scores : those of as many texts of each set, drawn at random
+        n_merged : the number of texts that equal an earlier one of their set
+        n_below : the number of texts below `min_quality`
+        signature : the settings that determine the choice
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is invalid, as for `compute`.
+    """
+    # It imports `evaluate`.
+    from text_metrics.core_api import one_thread
+
+    if keep is not None:
+        settings["keep"] = keep
+    parsed = ChoiceSettings.read(settings, "choose")
+    sets = parse_sets(texts, parsed.set_size)
+    quality = np.ones(len(sets.texts))
+    if parsed.quality is not None:
+        quality = parse_values(parsed.quality, sets, "quality")
+    with one_thread():
+        embeddings, signed = _embed(sets, parsed)
+        candidates = _candidates(sets, quality, parsed.min_quality)
+        rows = np.concatenate(candidates)
+        sizes = np.array(list(map(len, candidates)))
+        most = sizes if parsed.keep is None else np.minimum(parsed.keep, sizes)
+        ranks = content_ranks([sets.texts[i] for i in rows])
+        picked = choose_greedily(embeddings[rows], quality[rows], sizes, most, ranks, parsed.min_distance)
+        chosen = [places[order] for places, order in zip(candidates, picked, strict=True)]
+        starts = np.cumsum(sets.sizes) - sets.sizes
+        # As many texts of each set at random, for comparison.
+        drawn = []
+        for start, size, places in zip(starts, sets.sizes.tolist(), chosen, strict=True):
+            drawn.append(start + _draw(size, len(places)))
+        scores = score_subsets(embeddings, quality, chosen)
+        random_scores = score_subsets(embeddings, quality, drawn)
+    in_sets = [(rows - start).tolist() for rows, start in zip(chosen, starts, strict=True)]
+    signed |= parsed.signed("keep", "min_quality", "min_distance", "quality")
+    return {
+        "chosen": in_sets if sets.nested or parsed.set_size else in_sets[0],
+        "chosen_score": float(scores.mean()),
+        "scores": scores.tolist(),
+        "random_score": float(random_scores.mean()),
+        "random_scores": random_scores.tolist(),
+        "n_merged": _count_equal(sets),
+        "n_below": int((quality < parsed.min_quality).sum()),
+        "signature": signature("choose", **signed, set_size=format_sizes(sets.sizes)),
+    }
+
+
+def _embed(sets: TextSets, settings: ChoiceSettings) -> tuple[np.ndarray, dict[str, Any]]:
+    """Return the vectors of texts, (n, d), and their entries of a signature."""
+    if settings.classes is None:
+        encoded = embed_sets(sets, settings)
+        return encoded.rows, dict(encoded.signed)
+    labels = flatten(settings.classes, sets, "classes", "label", are_lists=False)
+    codes = []
+    for i, members in enumerate(split_list(labels, sets.sizes)):
+        codes.append(number_labels(members, lambda j, i=i: f"classes (set {i}, text {j})"))
+    numbers = np.concatenate(codes)
+    # Equal for texts of one class of a set, orthogonal for others.
+    return np.eye(numbers.max() + 1, dtype=np.float32)[numbers], {"classes": "given"}
+
+
+def _candidates(sets: TextSets, quality: np.ndarray, least: float) -> list[np.ndarray]:
+    """Return the rows of the different texts of each set, in order: of equal ones, the first of the best quality."""
+    rows_of_sets = []
+    start = 0
+    for size in sets.sizes.tolist():
+        best: dict[str, int] = {}
+        for i in range(start, start + size):
+            text = sets.texts[i]
+            if quality[i] >= least and (text not in best or quality[i] > quality[best[text]]):
+                best[text] = i
+        rows_of_sets.append(np.array(sorted(best.values()), dtype=np.int64))
+        start += size
+    return rows_of_sets
+
+
+def _count_equal(sets: TextSets) -> int:
+    """Count the texts that equal an earlier one of their set."""
+    return sum(len(members) - len(set(members)) for members in split_list(sets.texts, sets.sizes))
+
+
+@cache
+def _draw(size: int, n: int) -> np.ndarray:
+    """Draw n of the numbers below a size at random: the same ones for each set of a size."""
+    return np.random.default_rng((_SEED, size, n)).choice(size, n, replace=False)
