@@ -1374,7 +1374,7 @@ class Estimate(NamedTuple):
     def of(cls, value: float, deviations: np.ndarray) -> "Estimate":
         """Make an estimate from the deviations of its n units, ndarray of shape (n,).
 
-        For a mean, these are the deviations of its values; for another statistic, those of Tukey's pseudo-values.
+        For a mean, these are the deviations of its values; for another statistic, of Tukey's pseudo-values.
         """
         n = len(deviations)
         square = float((deviations**2).sum())
@@ -1713,7 +1713,7 @@ class EncoderSettings(Settings):
     cache_dir: Any = setting(
         None,
         cache_folder,
-        help="`str` or path: folder of a cache of embeddings that processes can share; not that of `evaluate.load`.",
+        help="`str` or path: folder of a cache of embeddings that processes can share; not the one of `evaluate.load`.",
     )
     progress: bool = setting(False, parse_flag, help="`bool`: show a progress bar.")
     long_texts: str = setting(
@@ -1781,8 +1781,8 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
         None,
         given=ITEM,
         numbers=UNBOUNDED,
-        help="array of shape (m, d), or a list with a (d,) vector or None for each set: with `embeddings`, those of "
-        "the contexts.",
+        help="array of shape (m, d), or a list with a (d,) vector or None for each set: with `embeddings`, the "
+        "embeddings of the contexts.",
     )
 
     def check(self) -> None:

@@ -805,7 +805,7 @@ class Estimate(NamedTuple):
     def of(cls, value: float, deviations: np.ndarray) -> "Estimate":
         """Make an estimate from the deviations of its n units, ndarray of shape (n,).
 
-        For a mean, these are the deviations of its values; for another statistic, those of Tukey's pseudo-values.
+        For a mean, these are the deviations of its values; for another statistic, of Tukey's pseudo-values.
         """
         n = len(deviations)
         square = float((deviations**2).sum())

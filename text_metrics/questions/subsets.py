@@ -42,7 +42,7 @@ class Subsets(NamedTuple):
 
     owners : ndarray of shape (s,), the set of each
     rows : ndarray of shape (s, k), flat indices of the texts, in the order in which they are scored
-    weights : ndarray of shape (s, k), if they differ from those of the texts
+    weights : ndarray of shape (s, k), if they differ from the weights of the texts
     """
 
     owners: np.ndarray
@@ -105,7 +105,7 @@ class SubsetScorer:
             # This also validates what is given.
             self.whole = self.metric.compute(predictions=self._predictions, **self.settings)
             self.given = {}
-            # Contexts come last: their embeddings must have the dimension of those of the texts.
+            # Contexts come last: their embeddings must have the dimension of the texts' embeddings.
             for name in sorted(self.settings, key=lambda name: name == "context_embeddings"):
                 value = self.settings[name]
                 scope = self.declared[name].given
