@@ -47,7 +47,7 @@ def name_results(
 def _pair_similarities(scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Compute the mean squared similarity of two different texts of each set: (m,), in [0, 1]; NaN for one text.
 
-    With k_ii = 1, the mean over all pairs is 1 / V, for the Vendi score V at order 2, and the pairs of a text with itself
+    With k_ii = 1, the mean over all pairs is 1 / V, for the Vendi score V at order 2, and pairs of a text with itself
     add 1 / n to it. The mean over the others is unbiased at any number of texts: it is a U-statistic. `scores`, (m,),
     are Vendi scores at order 2 without weights.
     """
