@@ -12,6 +12,7 @@ and refs.bib. docs/report.md explains the numbers.
 """
 
 import argparse
+import gc
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -134,7 +135,10 @@ def main(words: Sequence[str] | None = None) -> int:
         same_length=options.same_length,
     )
     record = {name: value for name, value in vars(options).items() if name not in _WITHOUT_EFFECT}
+    # While matplotlib is imported and draws, collections need not walk all that torch has loaded.
+    gc.freeze()
     replace(report, options=record).save(options.out, options.columns)
+    gc.unfreeze()
     # Remove bad.jsonl of an earlier run.
     (options.out / "bad.jsonl").unlink(missing_ok=True)
     if inputs.bad:
