@@ -45,7 +45,7 @@ def draw_sets(data: Path, n: int) -> dict[str, list[list[str]]]:
         counts = row["answers"]["raw"]
         everybody = [text for text, count in counts.items() for _ in range(count)]
         answers.append(rng.choice(everybody, n).tolist())
-    sentences = defaultdict(list)
+    sentences: dict[str, list[str]] = defaultdict(list)
     for model in ("gpt", "llama3", "qwen2"):
         for form in ("original", "para_a", "para_b", "para_c"):
             for row in read_rows(data / f"diversity_sets/{model}/{form}.jsonl")[:200]:
@@ -87,8 +87,8 @@ def measure_advantages() -> pandas.DataFrame:
 
 def measure_times(data: Path) -> pandas.DataFrame:
     """Return the seconds of CPU for one step of 64 completions, eight of each prompt."""
+    rows: list[list] = []
     words = " ".join((data / "text/coco_captions_20k.txt").read_text(encoding="utf-8").splitlines()).split()
-    rows = []
     for name, reward in [*REWARDS[:3], ("gruen", "quality")]:
         function = text_metrics.for_rewards(name, reward=reward)
         for n_words in (20, 100, 400):

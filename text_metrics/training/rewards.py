@@ -277,7 +277,7 @@ def _ask_trainer(columns: Mapping[str, Any]) -> tuple[int | None, bool]:
 
     A trainer of TRL passes its method `log_metric`.
     """
-    trainer = getattr(columns.get("log_metric"), "__self__", None)
+    trainer: Any = getattr(columns.get("log_metric"), "__self__", None)
     if not hasattr(trainer, "num_generations_eval"):
         return None, True
     is_training = trainer.model.training
