@@ -232,17 +232,19 @@ class Leads:
         return high
 
     def n_needed(self, lead: float) -> int | None:
-        """Return the number of units on which a lead is found with a power of 80 %; None if a test is undefined.
+        """Return the number of units, to 1 %, on which a lead has a power of 80 %; None if a test is undefined.
 
         At most 2**24, which may not be enough.
         """
-        if not self.is_defined:
+        smallest = self.smallest()
+        if smallest is None:
             return None
-        high = 3
+        expected = len(self._deviations) * (smallest / lead) ** 2
+        high = max(3, min(round(expected), _MOST_PROMPTS))
         while high < _MOST_PROMPTS and self._power(self._simulate(high), lead, high) < POWER:
             high = min(2 * high, _MOST_PROMPTS)
         low = 2
-        while high - low > 1:
+        while high - low > max(1, high // 100):
             middle = (low + high) // 2
             if self._power(self._simulate(middle), lead, middle) < POWER:
                 low = middle
