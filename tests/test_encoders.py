@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from examples.encoders import ServiceEncoder
-from tests.conftest import ROOT
+from tests.conftest import ROOT, encode
 from tests.embedding_server import serve
 
 TEXTS = ["a dog walks", "the dog sleeps in the house", "a boat", "it rains on the old roof by night"]
@@ -90,6 +90,42 @@ def test_in_gruen(load, encoder):
 # Models of other kinds, saved in folders.
 
 KNOWN = ["the kettle is on", "a dog barks", "some seas are calm"]
+
+
+def save_static_model(words, folder, size=8):
+    """Save a static encoder, which averages the vectors of the words of a text."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    vocabulary = {word: i for i, word in enumerate(["[PAD]", "[UNK]", *words])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    vectors = np.random.default_rng(0).normal(size=(len(vocabulary), size)).astype(np.float32)
+    SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=vectors)], device="cpu").save(str(folder))
+    return folder
+
+
+def test_a_batch_has_as_many_texts_as_take_a_while(rng, tiny_model, tmp_path, monkeypatch):
+    """A small encoder, and a table of vectors most of all, reads many texts in a call; the numbers stay the same."""
+    from sentence_transformers import SentenceTransformer
+
+    words = [f"w{i}" for i in range(50)]
+    texts = [" ".join(rng.choice(words, 12)) for _ in range(400)]
+    encode_texts = SentenceTransformer.encode
+    calls = []
+
+    def counted(model, texts, **named):
+        calls.append(len(texts))
+        return encode_texts(model, texts, **named)
+
+    monkeypatch.setattr(SentenceTransformer, "encode", counted)
+    for model in (save_static_model(words, tmp_path / "static"), tiny_model):
+        calls.clear()
+        rows = encode(texts, model=str(model))
+        # The first call tells whether the model is an encoder.
+        assert calls[1:] == [400]
+        np.testing.assert_allclose(encode(texts, model=str(model), batch_size=7), rows, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["model2vec", "static", "bag"])

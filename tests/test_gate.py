@@ -91,6 +91,8 @@ def test_a_night_under_other_settings_is_not_compared(run, rng, tmp_path):
         assert (code, "broken.jsonl, line 1" in shown) == (EXIT_USAGE, True)
     code, _, shown = run("score", "n2.jsonl", "--against", "absent.jsonl", "--out", "o.jsonl")
     assert (code, "absent.jsonl" in shown) == (EXIT_USAGE, True)
+    # It is read before anything is scored.
+    assert not list(tmp_path.glob("o.jsonl*"))
     code, _, shown = run("score", "n1.jsonl", "--history", "n1.jsonl")
     assert (code, "which is read" in shown) == (EXIT_USAGE, True)
 

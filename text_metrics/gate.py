@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -93,7 +93,15 @@ def append(path: Path, summary: Mapping[str, Any], missed: list[str]) -> None:
         file.write(("\n" if is_open else "").encode() + f"{line}\n".encode())
 
 
-def compare_with_history(summary: Mapping[str, Any], name: str, options: Options) -> dict[str, Any]:
+def history_of(options: Options) -> list[dict[str, Any]]:
+    """Read the history of --against; without it, and for the first night of a history, it is empty."""
+    is_first = options.against == options.history and options.history is not None and not options.history.exists()
+    return [] if options.against is None or is_first else read_history(options.against)
+
+
+def compare_with_history(
+    summary: Mapping[str, Any], name: str, history: Sequence[Mapping[str, Any]], options: Options
+) -> dict[str, Any]:
     """Compare the score of a summary, which has this name, with the last ones of a history.
 
     Summaries of the same job, of other metrics, without a score, or that missed a limit are left out.
@@ -104,8 +112,6 @@ def compare_with_history(summary: Mapping[str, Any], name: str, options: Options
     from text_metrics.jobs.summary import merge_signatures
     from text_metrics.statistics import drift
 
-    is_first = not options.against.exists() and options.against == options.history
-    history = [] if is_first else read_history(options.against)
     nights = []
     for night in history:
         if night.get(name) is not None and not night.get(_MISSED) and _job(night) != _job(summary):

@@ -45,6 +45,10 @@ from .core_windows import split_windows, token_batches
 # Characters that the default model cannot read: not Latin letters, nor marks or symbols of Latin texts.
 _OTHER_SCRIPT = re.compile(r"[^\0-\u024f\u1e00-\u22ff]")
 
+# Weights of the default encoder that multiply each token, and the most token budgets of a batch of a smaller model.
+_DEFAULT_WEIGHTS = 10_600_000
+_MOST_BUDGETS = 64
+
 # Numbers of a block that stays in the cache of a processor: 0.5 MB of float64.
 _CACHED_NUMBERS = 65_536
 
@@ -343,12 +347,30 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
         bar.total += len(windows.parts) - len(texts)
         order = []
         rows = []
-        for batch in token_batches(np.clip(windows.lengths, 1, room), model.device.type, settings.batch_size):
+        lengths = np.clip(windows.lengths, 1, room)
+        for batch in token_batches(lengths, model.device.type, settings.batch_size, _count_budgets(model)):
             parts = [windows.parts[i] for i in batch]
             rows.append(_embed_batch(model, parts))
             order.append(batch)
             bar.update(len(batch))
     return windows.average(np.concatenate(rows)[np.argsort(np.concatenate(order))])
+
+
+def _count_budgets(model: Any) -> int:
+    """Return how many token budgets a model reads in the time of one by the default encoder, on a CPU; at least 1.
+
+    The time of a token grows with the weights that multiply it, of which a static encoder, a table of vectors, has
+    none: in small batches, it would spend most of its time on calls.
+    """
+    # The encoders of this package are no torch modules.
+    if model.device.type != "cpu" or not hasattr(model, "modules"):
+        return 1
+    n_weights = 0
+    for module in model.modules():
+        # Tables are looked up.
+        if not type(module).__name__.startswith("Embedding"):
+            n_weights += sum(weights.numel() for weights in module.parameters(recurse=False))
+    return min(_MOST_BUDGETS, max(1, _DEFAULT_WEIGHTS // max(1, n_weights)))
 
 
 def _embed_batch(model: Any, texts: list[str]) -> np.ndarray:

@@ -108,12 +108,18 @@ def _window_end(low: int, high: int, breaks: list[np.ndarray]) -> int:
     return high
 
 
-def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = None) -> Iterator[np.ndarray]:
-    """Yield the indices of sequences of these lengths, (n,), all >= 1, in batches of a size or of a token budget."""
+def token_batches(
+    lengths: np.ndarray, device: str, batch_size: int | None = None, n_budgets: int = 1
+) -> Iterator[np.ndarray]:
+    """Yield the indices of sequences of these lengths, (n,), all >= 1, in batches of a size or of a token budget.
+
+    `n_budgets` is how many budgets of the device a batch may have, for a model that is faster than transformers are.
+    """
+    budget = n_budgets * _TOKEN_BUDGETS[device.split(":")[0]]
     # The longest first, so that a lack of memory shows at once.
     order = np.argsort(-lengths, kind="stable")
     start = 0
     while start < len(order):
-        size = batch_size or max(1, int(_TOKEN_BUDGETS[device.split(":")[0]] // lengths[order[start]]))
+        size = batch_size or max(1, int(budget // lengths[order[start]]))
         yield order[start : start + size]
         start += size

@@ -1764,13 +1764,19 @@ def _window_end(low: int, high: int, breaks: list[np.ndarray]) -> int:
     return high
 
 
-def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = None) -> Iterator[np.ndarray]:
-    """Yield the indices of sequences of these lengths, (n,), all >= 1, in batches of a size or of a token budget."""
+def token_batches(
+    lengths: np.ndarray, device: str, batch_size: int | None = None, n_budgets: int = 1
+) -> Iterator[np.ndarray]:
+    """Yield the indices of sequences of these lengths, (n,), all >= 1, in batches of a size or of a token budget.
+
+    `n_budgets` is how many budgets of the device a batch may have, for a model that is faster than transformers are.
+    """
+    budget = n_budgets * _TOKEN_BUDGETS[device.split(":")[0]]
     # The longest first, so that a lack of memory shows at once.
     order = np.argsort(-lengths, kind="stable")
     start = 0
     while start < len(order):
-        size = batch_size or max(1, int(_TOKEN_BUDGETS[device.split(":")[0]] // lengths[order[start]]))
+        size = batch_size or max(1, int(budget // lengths[order[start]]))
         yield order[start : start + size]
         start += size
 
@@ -1780,6 +1786,10 @@ def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = Non
 
 # Characters that the default model cannot read: not Latin letters, nor marks or symbols of Latin texts.
 _OTHER_SCRIPT = re.compile(r"[^\0-\u024f\u1e00-\u22ff]")
+
+# Weights of the default encoder that multiply each token, and the most token budgets of a batch of a smaller model.
+_DEFAULT_WEIGHTS = 10_600_000
+_MOST_BUDGETS = 64
 
 # Numbers of a block that stays in the cache of a processor: 0.5 MB of float64.
 _CACHED_NUMBERS = 65_536
@@ -2079,12 +2089,30 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
         bar.total += len(windows.parts) - len(texts)
         order = []
         rows = []
-        for batch in token_batches(np.clip(windows.lengths, 1, room), model.device.type, settings.batch_size):
+        lengths = np.clip(windows.lengths, 1, room)
+        for batch in token_batches(lengths, model.device.type, settings.batch_size, _count_budgets(model)):
             parts = [windows.parts[i] for i in batch]
             rows.append(_embed_batch(model, parts))
             order.append(batch)
             bar.update(len(batch))
     return windows.average(np.concatenate(rows)[np.argsort(np.concatenate(order))])
+
+
+def _count_budgets(model: Any) -> int:
+    """Return how many token budgets a model reads in the time of one by the default encoder, on a CPU; at least 1.
+
+    The time of a token grows with the weights that multiply it, of which a static encoder, a table of vectors, has
+    none: in small batches, it would spend most of its time on calls.
+    """
+    # The encoders of this package are no torch modules.
+    if model.device.type != "cpu" or not hasattr(model, "modules"):
+        return 1
+    n_weights = 0
+    for module in model.modules():
+        # Tables are looked up.
+        if not type(module).__name__.startswith("Embedding"):
+            n_weights += sum(weights.numel() for weights in module.parameters(recurse=False))
+    return min(_MOST_BUDGETS, max(1, _DEFAULT_WEIGHTS // max(1, n_weights)))
 
 
 def _embed_batch(model: Any, texts: list[str]) -> np.ndarray:
@@ -2162,6 +2190,9 @@ class TextMetric:
     `add_batch`, and gathers it over processes.
 
     It does not subclass `EvaluationModule`: `evaluate.load` takes the first such class that it finds.
+
+    A metric may also have methods for questions that calls of `compute` would answer too slowly: `entropies`,
+    `score_without_each`, `has_sums` with `sum_up` and `score_sums`; see `vendi_embed`.
     """
 
     # Defined by each metric: SETS, TEXTS or QUESTIONS of core_results, and the range of the score.

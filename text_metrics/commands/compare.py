@@ -16,6 +16,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from text_metrics.core_api import (
     QUESTIONS,
     TEXTS,
     UNBOUNDED,
+    Bounds,
     Signature,
     mean_by_set,
     mean_estimate,
@@ -50,6 +52,30 @@ from text_metrics.texts import PROMPT, Marks, to_signature
 _LIMITED = ("difference", "low", "high", "p", "a", "b")
 # The sets of a system by id, and its name for errors.
 System = tuple[str, dict[str, Unit]]
+
+
+@dataclass
+class Side:
+    """A system that is compared: its items, in order.
+
+    name : for errors
+    ids, units : of each item
+    scores : ndarray of shape (number of items,), with their signature and the mean number of texts of an item
+    """
+
+    name: str
+    ids: list[str]
+    units: list[Unit]
+    scores: np.ndarray = field(default_factory=lambda: np.empty(0))
+    signature: str = ""
+    size: float = math.inf
+
+    def select(self, mask: np.ndarray) -> None:
+        """Keep the items that a mask has."""
+        self.ids = list(itertools.compress(self.ids, mask))
+        self.units = list(itertools.compress(self.units, mask))
+        if len(self.scores):
+            self.scores = self.scores[mask]
 
 
 def read_pair(options: cli.Options, reader: Reader) -> tuple[list[System], Counter[str]]:
@@ -309,8 +335,6 @@ def parse_options() -> cli.Options:
 def main() -> int:
     """Run the command."""
     options = parse_options()
-    settings = options.settings
-    confidence = options.confidence
     name = options.result
     metric = load_metric(options.metric)
     bounds = {each.name: each.bounds for each in getattr(metric, "item_results", ()) if not each.is_reciprocal}
@@ -324,89 +348,88 @@ def main() -> int:
     cli.warn_of_marks(sum(marks, Marks()))
     warn_of_repeats(", ".join(map(str, options.files)), repeats, str(options.id_key))
     is_paired = not options.unpaired
-    names = [system for system, _ in systems]
-    first_ids = list(systems[0][1])
-    ids = [first_ids, first_ids if is_paired else list(systems[1][1])]
-    n_all = len(first_ids) if is_paired else sum(map(len, ids))
     sides = []
-    for side_ids, (_, sets) in zip(ids, systems, strict=True):
-        sides.append([sets[prompt] for prompt in side_ids])
+    for system, sets in systems:
+        # Paired sides have the order of the first one.
+        ids = list(systems[0][1] if is_paired else sets)
+        sides.append(Side(system, ids, [sets[prompt] for prompt in ids]))
+    n_all = _count_items(sides, is_paired)
     k = None
     if not options.no_rarefy:
-        used, k = choose_size(metric, sides, is_paired)
-        ids, sides = _select(ids, used), _select(sides, used)
-    scored = []
-    for system, units in zip(names, sides, strict=True):
-        given = to_arguments(columns, [unit.given for unit in units], not reads_sets)
+        used, k = choose_size(metric, [side.units for side in sides], is_paired)
+        for side, mask in zip(sides, used, strict=True):
+            side.select(mask)
+    for side in sides:
+        given = to_arguments(columns, [unit.given for unit in side.units], not reads_sets)
         try:
-            scored.append(score(metric, units, settings | given, name, k))
+            side.scores, side.signature, side.size = score(metric, side.units, options.settings | given, name, k)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{system}: {str(error) or type(error).__name__}") from error
-    all_scores, signatures, sizes = zip(*scored, strict=True)
-    signed = to_signature(options.strip)
-    if signed:
-        signatures = [str(Signature.parse(each).merge(**signed)) for each in signatures]
-    have_scores = common_masks([~np.isnan(scores) for scores in all_scores], is_paired)
+            raise ValueError(f"{side.name}: {str(error) or type(error).__name__}") from error
+        if signed := to_signature(options.strip):
+            side.signature = str(Signature.parse(side.signature).merge(**signed))
+    have_scores = common_masks([~np.isnan(side.scores) for side in sides], is_paired)
     if not all(mask.any() for mask in have_scores):
         raise ValueError(f"No item has a score by {metric.name} on both sides.")
-    ids, sides = _select(ids, have_scores), _select(sides, have_scores)
-    scores = [side_scores[mask] for side_scores, mask in zip(all_scores, have_scores, strict=True)]
-    units_of_sides = []
-    for units in sides:
-        clusters = [unit.given["confidence_by"] for unit in units] if options.cluster_key else None
-        units_of_sides.append(parse_confidence_by(clusters, len(units), "item"))
-    means = [mean_estimate(*side) for side in zip(scores, units_of_sides, strict=True)]
-    set_sizes = sizes_of(sides)
-    ranges = {}
-    for side, side_sizes in zip("ab", set_sizes, strict=True):
-        ranges[side] = [int(side_sizes.min()), int(side_sizes.max())]
-    are_texts = getattr(metric, "items", None) == TEXTS
-    if is_paired:
-        comparison = compare(*scores, confidence, units_of_sides[0])
-    else:
-        comparison = {"n": sum(map(len, scores)), **_results(unpaired_test(*means, confidence), confidence)}
+    for side, mask in zip(sides, have_scores, strict=True):
+        side.select(mask)
+    if name == "scores" and hasattr(metric, "settings"):
+        bounds[name] = metric.bounds_under(metric.settings.read(options.settings, metric.name))
+    sizes = sizes_of([side.units for side in sides])
     result: dict[str, Any] = {
         "metric": metric.name,
         "result": name,
-        "systems": names,
-        "left_out": n_all - comparison["n"],
-        "sizes": ranges,
-        "n_unequal": 0 if are_texts else count_unequal(set_sizes, is_paired),
+        "systems": [side.name for side in sides],
+        "left_out": n_all - _count_items(sides, is_paired),
+        "sizes": {each: [int(part.min()), int(part.max())] for each, part in zip("ab", sizes, strict=True)},
+        "n_unequal": 0 if getattr(metric, "items", None) == TEXTS else count_unequal(sizes, is_paired),
         "rarefied_to": k,
-        **comparison,
-        "signatures": list(signatures),
+        **compare_sides(sides, options.confidence, is_paired, options.cluster_key is not None, bounds.get(name)),
+        "signatures": [side.signature for side in sides],
     }
     if options.strip:
         result["stripped"] = [side_marks.counts(options.strip) for side_marks in marks]
-    if name == "scores" and hasattr(metric, "settings"):
-        bounds[name] = metric.bounds_under(metric.settings.read(settings, metric.name))
-    for side, size, mean, side_scores in zip("ab", sizes, means, scores, strict=True):
-        interval = mean.interval(confidence, bounds.get(name) or UNBOUNDED, size)
-        result[side] = {"mean": mean.value, "interval": interval}
-        if not is_paired:
-            result[side] |= {"n": len(side_scores), "n_units": mean.n}
     print(show(result))
     if options.out:
-        result["items"] = _items(ids, scores, is_paired)
-        result = mark("compare") | result
-        write_text(options.out, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+        record = mark("compare") | result | {"items": _items(sides, is_paired)}
+        write_text(options.out, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     values = {each: result[each]["mean"] for each in ("difference", "a", "b")}
     values |= {"p": result["p"], **ends(result["difference"]["interval"])}
     return EXIT_LIMIT if missed_limits(options, values) else 0
 
 
-def _select(sides: Sequence[Sequence[Any]], masks: Sequence[np.ndarray]) -> list[list[Any]]:
-    """Keep the items of each side that its mask has."""
-    return [list(itertools.compress(items, mask)) for items, mask in zip(sides, masks, strict=True)]
-
-
-def _items(ids: Sequence[Sequence[str]], scores: Sequence[np.ndarray], is_paired: bool) -> list[dict[str, Any]]:
-    """Return the scores of each item: both of a pair, or one."""
+def compare_sides(
+    sides: Sequence[Side], confidence: float, is_paired: bool, has_clusters: bool, bounds: Bounds | None
+) -> dict[str, Any]:
+    """Test the difference of the means of two sides, and estimate both; returns entries of the output."""
+    clusters = []
+    for side in sides:
+        labels = [unit.given["confidence_by"] for unit in side.units] if has_clusters else None
+        clusters.append(parse_confidence_by(labels, len(side.units), "item"))
+    first, second = (mean_estimate(side.scores, units) for side, units in zip(sides, clusters, strict=True))
     if is_paired:
-        items = zip(ids[0], *(side_scores.tolist() for side_scores in scores), strict=True)
-        return [{"id": id, "a": a, "b": b} for id, a, b in items]
+        result = compare(sides[0].scores, sides[1].scores, confidence, clusters[0])
+    else:
+        test = unpaired_test(first, second, confidence)
+        result = {"n": _count_items(sides, is_paired), **_results(test, confidence)}
+    for name, side, mean in zip("ab", sides, (first, second), strict=True):
+        result[name] = {"mean": mean.value, "interval": mean.interval(confidence, bounds or UNBOUNDED, side.size)}
+        if not is_paired:
+            result[name] |= {"n": len(side.scores), "n_units": mean.n}
+    return result
+
+
+def _count_items(sides: Sequence[Side], is_paired: bool) -> int:
+    """Count the items of both sides: a pair is one."""
+    return len(sides[0].ids) if is_paired else sum(len(side.ids) for side in sides)
+
+
+def _items(sides: Sequence[Side], is_paired: bool) -> list[dict[str, Any]]:
+    """Return the scores of each item: both of a pair, or one."""
     rows = []
-    for side, side_ids, side_scores in zip("ab", ids, scores, strict=True):
-        for id, score in zip(side_ids, side_scores.tolist(), strict=True):
-            rows.append({"id": id, side: score})
-    return rows
+    for name, side in zip("ab", sides, strict=True):
+        for prompt, value in zip(side.ids, side.scores.tolist(), strict=True):
+            rows.append({"id": prompt, name: value})
+    if not is_paired:
+        return rows
+    n = len(rows) // 2
+    return [row | other for row, other in zip(rows[:n], rows[n:], strict=True)]

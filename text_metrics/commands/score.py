@@ -30,7 +30,7 @@ from text_metrics.core_api import TEXTS
 from text_metrics.files.rows import Source
 from text_metrics.files.sets import Keys, Reader
 from text_metrics.files.systems import SystemGuard
-from text_metrics.gate import append, compare_with_history, drift_values, ends, missed_limits
+from text_metrics.gate import append, compare_with_history, drift_values, ends, history_of, missed_limits
 from text_metrics.jobs.job import Job
 from text_metrics.jobs.saved import SavedJob
 from text_metrics.jobs.scoring import RowScorer, check_numbers, finish, finish_sums, output_schema, sum_up
@@ -72,6 +72,8 @@ def main(words: Sequence[str] | None = None) -> int:
     scorer = RowScorer(options)
     if options.one_set and scorer.items == TEXTS:
         raise ValueError(f"--one-set: {name} scores each text, not sets.")
+    # Before hours of scoring.
+    history = history_of(options)
     summary = saved.finished()
     if summary is None:
         if options.engine == "local":
@@ -92,7 +94,7 @@ def main(words: Sequence[str] | None = None) -> int:
     summary, values = _with_intervals(summary, scorer)
     unjudged: list[str] = []
     if options.against is not None:
-        compared = compare_with_history(summary, scorer.metric.name, options)
+        compared = compare_with_history(summary, scorer.metric.name, history, options)
         summary["against"] = {"file": str(options.against), **compared}
         differences = drift_values(compared)
         values |= differences
