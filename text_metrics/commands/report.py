@@ -14,6 +14,7 @@ it means.
 """
 
 import argparse
+import gc
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -153,7 +154,10 @@ def main(words: Sequence[str] | None = None) -> int:
     record |= report.options
     if (options.out / "report.json").exists():
         print(f"{options.out} has an earlier report, which is overwritten.", file=sys.stderr)
+    # While matplotlib is imported and draws, collections need not walk all that torch has loaded.
+    gc.freeze()
     replace(report, options=record).save(options.out, options.columns)
+    gc.unfreeze()
     # Remove bad.jsonl of an earlier run.
     (options.out / "bad.jsonl").unlink(missing_ok=True)
     if inputs.bad:

@@ -148,7 +148,7 @@ def against_people(
     `metric` is `compute` of probeval, with its settings. Returns a dict: the mean divergences of the model, "own", and
     of "people"; their "difference", with an "interval", and the "p" of a paired randomization test over questions.
     """
-    # The splits are those of every other model.
+    # All models have the same splits.
     splits, draws = np.random.default_rng(0).spawn(2)
     samples = []
     gold = []

@@ -111,6 +111,8 @@ def to_svg(figure: Figure, description: str) -> str:
     """Draw a figure as SVG without a date; its description is for those who cannot see it."""
     file = io.StringIO()
     figure.savefig(file, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    # The PDF has the same layout.
+    figure.set_layout_engine("none")
     # Without the declaration and names of groups, a page can hold several.
     svg = re.sub(r'<g id="[^"]*">', "<g>", re.sub(r"^.*?<svg", "", file.getvalue(), flags=re.DOTALL))
     return printable(f'<svg role="img" aria-label="{escape(description)}"{svg}')
