@@ -215,7 +215,7 @@ def test_pairs_of_another_kind_are_named(run, pairs):
 
 
 @pytest.mark.parametrize(
-    ("line", "completed"), [("text-metrics sc", "score"), ("text-metrics choose data.jsonl --min", "--min-distance")]
+    ("line", "completed"), [("text-metrics sc", "score"), ("text-metrics choose data.jsonl --min-d", "--min-distance")]
 )
 def test_a_shell_completes_commands_and_options(line, completed):
     names = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": "\n"}

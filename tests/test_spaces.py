@@ -170,7 +170,9 @@ def test_a_visit(demo, visit, load):
     write(page, [""] * len(case.typed))
     press_score(page)
     page.get_by_role("alert").first.wait_for()
-    faults = faults_of(page, "error", "#answer")
+    # An error, and the box of a file, are the same in all demos.
+    is_first = demo.name == next(iter(CASES))
+    faults = faults_of(page, "error", "#answer") if is_first else []
 
     write(page, case.typed)
     press_score(page)
@@ -178,7 +180,8 @@ def test_a_visit(demo, visit, load):
     wait_for_figures(page)
     faults += faults_of(page, "result")
     page.get_by_role("tab", name="File").click()
-    faults += faults_of(page, "file", ".tm-input")
+    if is_first:
+        faults += faults_of(page, "file", ".tm-input")
     page.get_by_role("tab", name="Write").click()
     expect_old(page, False)
     boxes_of(page)[-1].press("Enter")
