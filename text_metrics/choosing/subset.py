@@ -1,7 +1,7 @@
 """Choose a diverse subset of good texts of each set."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -99,7 +99,7 @@ def choose(texts: Any, keep: int | None = None, **settings: Any) -> dict[str, An
     if keep is not None:
         settings["keep"] = keep
     parsed = ChoiceSettings.read(settings, "choose")
-    sets = parse_sets(texts, parsed.set_size)
+    sets = parse_sets(texts, parsed.set_size, "texts")
     quality = np.ones(len(sets.texts))
     if parsed.quality is not None:
         quality = parse_values(parsed.quality, sets, "quality")
@@ -167,7 +167,7 @@ def _count_equal(sets: TextSets) -> int:
     return sum(len(members) - len(set(members)) for members in split_list(sets.texts, sets.sizes))
 
 
-@cache
+@lru_cache(maxsize=64)
 def _draw(size: int, n: int) -> np.ndarray:
     """Draw n of the numbers below a size at random: the same ones for each set of a size."""
     return np.random.default_rng((_SEED, size, n)).choice(size, n, replace=False)
