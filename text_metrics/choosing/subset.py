@@ -139,9 +139,8 @@ def _embed(sets: TextSets, settings: ChoiceSettings) -> tuple[np.ndarray, dict[s
         encoded = embed_sets(sets, settings)
         return encoded.rows, dict(encoded.signed)
     labels = flatten(settings.classes, sets, "classes", "label", are_lists=False)
-    codes = []
-    for i, members in enumerate(split_list(labels, sets.sizes)):
-        codes.append(number_labels(members, lambda j, i=i: f"classes (set {i}, text {j})"))
+    number_labels(labels, lambda i: f"classes ({sets.where(i)})")
+    codes = [number_labels(members, str) for members in split_list(labels, sets.sizes)]
     numbers = np.concatenate(codes)
     # Equal for texts of one class of a set, orthogonal for others.
     return np.eye(numbers.max() + 1, dtype=np.float32)[numbers], {"classes": "given"}
