@@ -249,7 +249,9 @@ def test_killed_at_any_moment_asking_goes_on_and_pays_for_nothing_twice(tmp_path
             file.write(b'{"key": "0123", "answ')
         requested = len(server.requests)
         assert cli.main(words) == 0
-        # Only what was in flight at a kill, and never reached the disk, is requested again.
+        # Only what was in flight at a kill, and never reached the disk, is requested again; the cut line is gone.
+        assert len(server.requests) - requested == 30 - len(retained)
+        assert cli.main(words) == 0
         assert len(server.requests) - requested == 30 - len(retained)
         assert len(server.requests) <= 30 + 2 * workers
     raw = [answer for line in read_jsonl(out) for answer in line["raw"]]

@@ -17,6 +17,8 @@ from text_metrics import METRICS
 from text_metrics.console import EXIT_BAD_ROWS, EXIT_USAGE
 from text_metrics.files.columns import OPTIONS
 from text_metrics.metrics._core.core_settings import CALL
+from text_metrics.scorer import Scorer
+from text_metrics.training.common import read_metric
 
 PEOPLE = [[{"text": "a dog", "cluster": "c0"}, {"text": "the sea", "cluster": "c1"}]] * len(SETS)
 
@@ -239,3 +241,22 @@ def test_context_embeddings_are_a_column(load, tmp_path):
     assert score(data, *as_words({}, {"embeddings": "e", "context_embeddings": "v"}), metric="vendi_embed", size=5) == 0
     expected = load("vendi_embed").compute(predictions=SETS, embeddings=embeddings, context_embeddings=vectors)
     assert [row["vendi_embed"] for row in results_of(data)[0]] == pytest.approx(expected["scores"])
+
+
+@pytest.mark.parametrize("value", ["a:b", "nli:", "reward"])
+def test_what_names_no_model_of_pairs_is_a_value_of_texts_for_all(value, tmp_path, capsys):
+    data = write_jsonl(tmp_path / "data.jsonl", [{"texts": ["a", "b"]}])
+    assert score(data, "--setting", f"similarity={value}", metric="vendi_embed") == EXIT_USAGE
+    assert "similarity is per pair of texts" in capsys.readouterr().err
+    with pytest.raises(ValueError, match=f"has no {value!r}"):
+        Scorer("vendi_embed", "texts", similarity=value)({"texts": [["a", "b"]]})
+    with pytest.raises(ValueError, match=r"^similarity must be matrices"):
+        read_metric("vendi_embed", {"similarity": value}, "a trainer")
+
+
+def test_a_model_of_pairs_is_one_for_all():
+    settings = {"similarity": "nli:some/model"}
+    assert Scorer("vendi_embed", "texts", **settings)({"texts": [[]]})["vendi_embed"].tolist() == pytest.approx(
+        [np.nan], nan_ok=True
+    )
+    read_metric("vendi_embed", settings, "a trainer")

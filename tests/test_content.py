@@ -1,23 +1,27 @@
-"""`model="content"`: the default encoder with adapters that learned what people call the same content."""
+"""`model="content"`: the default encoder with a linear map to what people call the same content; and its maker."""
 
 import itertools
 import json
 import shutil
 import sys
-import zipfile
+import tomllib
 from pathlib import Path
 
 import evaluate
 import numpy as np
+import pandas
 import pytest
+import torch
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 import text_metrics
+from scripts.results import encoders
 from scripts.training import content as training
 from tests.conftest import METRICS, SETS, inputs_of, items_of
 from text_metrics.metrics._core import core_content, core_encoder, core_models
 
+SHIPPED = METRICS / "_core" / core_content.CONTENT_FILE
 # What a metric needs besides the model.
 SETTINGS = {"semantic_entropy": {"same": 0.8}}
 # Replies to a context that say one thing, and replies that say five, of our own words.
@@ -51,23 +55,20 @@ def test_every_metric_that_takes_a_model_takes_it_from_a_copied_folder(load, nam
     assert "content" not in load(name).compute(**given)["signature"]
 
 
-def test_embeddings_are_those_of_a_network_with_the_products_of_the_adapters_added():
-    """The same by transformers, which shares no code with the encoder here."""
-    import torch
-    from transformers import AutoTokenizer, BertModel
+def test_embeddings_are_those_of_the_default_times_the_matrix():
+    weight = load_file(SHIPPED)["weight"].astype(float)
+    # The last one is longer than the encoder reads.
+    texts = [CONTEXT, *FIVE_THINGS, "The lake is frozen over. Nobody goes there. " * 40]
+    expected = embed(texts, "all-MiniLM-L6-v2") @ weight.T
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    assert embed(texts) == pytest.approx(expected, abs=2e-6)
+    assert np.abs(expected - embed(texts, "all-MiniLM-L6-v2")).max() > 0.01
 
-    folder = core_models.find_model("all-MiniLM-L6-v2").path
-    bert = BertModel.from_pretrained(folder, add_pooling_layer=False).eval()
-    tensors = load_file(METRICS / "_core" / "content.safetensors")
-    with torch.no_grad():
-        for name in {name.rpartition(".")[0] for name in tensors}:
-            change = tensors[f"{name}.up"].astype(np.float32) @ tensors[f"{name}.down"].astype(np.float32)
-            bert.get_submodule(name.removeprefix("adapters.")).weight += torch.tensor(change)
-        texts = [CONTEXT, *FIVE_THINGS]
-        tokens = AutoTokenizer.from_pretrained(folder)(texts, padding=True, return_tensors="pt")
-        mask = tokens["attention_mask"][..., None]
-        mean = (bert(**tokens).last_hidden_state * mask).sum(1) / mask.sum(1)
-    assert embed(texts) == pytest.approx(torch.nn.functional.normalize(mean).numpy(), abs=2e-6)
+
+def test_the_encoder_is_that_of_the_default():
+    files = core_content.find_content(), core_models.find_model("all-MiniLM-L6-v2")
+    content, default = (core_encoder.load_encoder(found, "cpu") for found in files)
+    assert content is default
 
 
 def test_it_tells_one_thing_in_five_ways_from_five_things_better_than_the_default(load):
@@ -145,65 +146,110 @@ def test_a_metric_without_its_weights_loads_and_scores_by_the_default(copied):
     assert evaluate.load(str(copied)).compute(predictions=SETS)["chamfer_diversity"] > 0
 
 
+def written_sets(chance, n=48, d=16):
+    """Sets that say one thing if the first half of the numbers are alike; the second half, twice as large, is noise."""
+    same = torch.arange(n) % 2
+    things = torch.randn(n, 5, d // 2, generator=chance)
+    things = torch.where(same.bool()[:, None, None], things[:, :1], things)
+    noise = 2 * torch.randn(n, 5, d // 2, generator=chance)
+    texts = torch.nn.functional.normalize(torch.cat([things, noise], dim=-1), dim=-1)
+    contexts = torch.nn.functional.normalize(torch.randn(n, d, generator=chance), dim=-1)
+    return training.WrittenSets(texts, contexts, same.float())
+
+
+@pytest.fixture
+def recipe():
+    settings = tomllib.loads(training.SETTINGS.read_text(encoding="utf-8"))
+    return settings | {"batch": 16, "rate": 1e-2, "parts": 2, "penalties": [0.1, 1.0, 100.0]}
+
+
+def test_a_map_learns_what_tells_sets_apart_and_the_penalty_holds_it(recipe):
+    chance = torch.Generator().manual_seed(1)
+    seen, unseen = written_sets(chance), written_sets(chance)
+    free, held = (training.fit_map(seen, penalty, recipe) for penalty in (0.1, 100.0))
+    before, after = (np.mean(training.judge(sets)) for sets in (unseen, unseen.mapped(free)))
+    assert after > before + 0.05
+    # It keeps what tells, and drops the noise.
+    assert free[:8, :8].diagonal().mean() > free[8:, 8:].diagonal().mean() + 0.2
+    assert (held - torch.eye(16)).norm() < 0.1 < (free - torch.eye(16)).norm()
+    assert torch.equal(training.fit_map(seen, 0.1, recipe), free)
+
+
+def test_the_penalty_is_the_largest_that_is_as_good_on_contexts_that_a_map_did_not_see(recipe):
+    sets = written_sets(torch.Generator().manual_seed(1))
+    parts = np.arange(48) // 2 % 2
+    by_penalty = {}
+    for penalty in recipe["penalties"]:
+        by_penalty[penalty] = []
+        for part in range(2):
+            weight = training.fit_map(sets.take(parts != part), penalty, recipe)
+            by_penalty[penalty].append(np.mean(training.judge(sets.take(parts == part).mapped(weight))))
+    best = max(by_penalty.values(), key=np.mean)
+    bound = np.mean(best) - abs(best[0] - best[1]) / 2
+    as_good = [penalty for penalty, scores in by_penalty.items() if np.mean(scores) >= bound]
+    assert training.choose_penalty(sets, parts, recipe) == as_good[-1]
+    assert len(as_good) < len(by_penalty)
+
+
+def test_sets_of_a_context_are_in_one_part(recipe):
+    contexts = pandas.Series([f"context {i // 2}" for i in range(40)])
+    parts = training.parts_of(contexts, recipe | {"parts": 4})
+    assert (parts[::2] == parts[1::2]).all()
+    assert np.bincount(parts).tolist() == [10, 10, 10, 10]
+
+
+def test_a_context_is_taken_out_as_metrics_do(load):
+    chance = torch.Generator().manual_seed(1)
+    sets = written_sets(chance, n=2)
+    expected = load("vendi_embed").compute(
+        predictions=[list("abcde")] * 2,
+        embeddings=sets.texts.flatten(0, 1).numpy(),
+        context_embeddings=sets.contexts.numpy(),
+    )
+    assert training.vendi(sets.without_contexts()) == pytest.approx(expected["scores"], abs=1e-5)
+
+
 @pytest.fixture
 def own_data(tmp_path, monkeypatch):
-    """The files that training reads, with few sets of our own words: the folder of METRICS_TEST_DATA."""
-    data = tmp_path / "data"
+    """The file that training reads, with few sets of our own words: the folder of METRICS_TEST_DATA."""
     people = []
     for place in ("lake", "park", "cinema", "market", "museum", "beach", "zoo", "library"):
         for texts, is_different in ((ONE_THING, False), (FIVE_THINGS, True)):
             row = {"context": CONTEXT.replace("lake", place), "texts": [text.replace("lake", place) for text in texts]}
             people.append(row | {"task": "prompt", "different_content": is_different})
-    files = {"people_sets/mcdiv_train.jsonl": people}
-    files |= {f"diversity_sets/{kind}.jsonl": [{"sentences": SETS[0]}] * 2 for kind in ("a/original", "b/original")}
-    for name, rows in files.items():
-        (data / name).parent.mkdir(parents=True, exist_ok=True)
-        (data / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    (data / "text").mkdir()
-    (data / "text" / "coco_captions_20k.txt").write_text("\n".join(itertools.chain(*SETS)), encoding="utf-8")
-    with zipfile.ZipFile(data / "text" / "movie_reviews.zip", "w") as archive:
-        archive.writestr("neg/1.txt", " ".join(itertools.chain(*SETS, *SETS)))
+    file = tmp_path / "data" / "people_sets" / "mcdiv_train.jsonl"
+    file.parent.mkdir(parents=True)
+    file.write_text("".join(json.dumps(row) + "\n" for row in people), encoding="utf-8")
     monkeypatch.setenv("METRICS_TEST_DATA", str(tmp_path))
     settings = training.SETTINGS.read_text(encoding="utf-8")
-    for old, new in {
-        "parts = 4": "parts = 2",
-        '["gpt", "llama3", "qwen2"]': '["a", "b"]',
-        '["original", "para_a", "para_b", "para_c", "nonsensical"]': '["original"]',
-        "concepts = 100": "concepts = 2",
-        "captions = 400": "captions = 3",
-        "words = 100": "words = 5",
-        "sets = 32": "sets = 4",
-        "others = 8": "others = 3",
-    }.items():
-        assert settings.count(old) == 1, old
-        settings = settings.replace(old, new)
-    (tmp_path / "settings.toml").write_text(settings, encoding="utf-8")
+    (tmp_path / "settings.toml").write_text(settings.replace("parts = 4", "parts = 2"), encoding="utf-8")
     return tmp_path
 
 
-def test_training_writes_adapters_that_the_encoder_takes_and_writes_them_again(own_data, monkeypatch):
+def test_training_writes_a_map_that_the_encoder_takes_and_writes_it_again(own_data, monkeypatch):
+    n_threads = torch.get_num_threads()
     for name in ("first", "second"):
         words = ["content.py", str(own_data / name), "--settings", str(own_data / "settings.toml")]
         monkeypatch.setattr(sys, "argv", words)
         training.main()
+    torch.set_num_threads(n_threads)
     assert (own_data / "first").read_bytes() == (own_data / "second").read_bytes()
-    with safe_open(own_data / "first", framework="np") as file:
-        accuracies = json.loads(file.metadata()["oca"])
-    assert all(0.5 <= share <= 1 for of_scores in accuracies.values() for share in of_scores.values())
-    trained, shipped = load_file(own_data / "first"), load_file(METRICS / "_core" / "content.safetensors")
-    assert {name: tensor.shape for name, tensor in trained.items()} == {
-        name: tensor.shape for name, tensor in shipped.items()
-    }
+    penalties = tomllib.loads(training.SETTINGS.read_text(encoding="utf-8"))["penalties"]
+    for path in (own_data / "first", SHIPPED):
+        with safe_open(path, framework="np") as file:
+            assert float(file.metadata()["penalty"]) in penalties
+            assert file.get_tensor("weight").shape == (384, 384)
+            assert file.get_tensor("weight").dtype == np.float16
     files = core_models.ModelFiles(own_data / "first", "content@own")
-    encoder = core_content.load_content(files, "cpu")
-    one, five = (mean_cosine(encoder, texts) for texts in (ONE_THING, FIVE_THINGS))
-    default = core_encoder.load_encoder(core_models.find_model("all-MiniLM-L6-v2"), "cpu")
-    assert one - five > mean_cosine(default, ONE_THING) - mean_cosine(default, FIVE_THINGS) + 0.02
+    gaps = []
+    for map_rows in (lambda rows: rows, lambda rows: core_content.map_embeddings(rows, files)):
+        one, five = (map_rows(embed(texts, "all-MiniLM-L6-v2")) for texts in (ONE_THING, FIVE_THINGS))
+        gaps.append(mean_cosine(one) - mean_cosine(five))
+    assert gaps[1] > gaps[0] + 0.02
 
 
-def mean_cosine(encoder, texts):
-    rows = encoder.encode(texts)
-    return (rows @ rows.T)[np.triu_indices(len(texts), 1)].mean()
+def mean_cosine(rows):
+    return (rows @ rows.T)[np.triu_indices(len(rows), 1)].mean()
 
 
 @pytest.mark.parametrize(
@@ -212,7 +258,26 @@ def mean_cosine(encoder, texts):
 )
 def test_the_optimal_accuracy_is_that_of_the_best_threshold(scores, expected):
     different = np.array([0, 1, 0, 1])
-    assert training.optimal_accuracy(different, np.array(scores, dtype=float)) == expected
+    assert encoders.optimal_accuracy(different, np.array(scores, dtype=float)) == expected
     # By trying all thresholds.
     best = max(np.mean((np.array(scores) > threshold) == different) for threshold in (0, *scores))
     assert best == expected
+
+
+def test_rows_of_encoders_that_are_not_installed_stay(monkeypatch, tmp_path):
+    monkeypatch.setattr(encoders, "ROOT", tmp_path)
+    (tmp_path / "results").mkdir()
+    former = {"encoder": ["all-mpnet-base-v2", "all-mpnet-base-v2 with contexts", "content", "no more"], "share": "1.0"}
+    pandas.DataFrame(former).to_csv(tmp_path / "results" / "a.csv", index=False)
+    names = [encoders.RULE, "content", "content with contexts"]
+    encoders.write("a.csv", pandas.DataFrame({"encoder": names, "share": ["2.0", "2.0", None]}))
+    written = pandas.read_csv(tmp_path / "results" / "a.csv", dtype=str, keep_default_na=False)
+    assert dict(zip(written["encoder"], written["share"], strict=True)) == {
+        "content": "2.0",
+        "content with contexts": "",
+        "all-mpnet-base-v2": "1.0",
+        "all-mpnet-base-v2 with contexts": "1.0",
+        encoders.RULE: "2.0",
+    }
+    assert written["encoder"].tolist()[0] == "content"
+    assert written["encoder"].tolist()[-1] == encoders.RULE

@@ -13,7 +13,8 @@ from collections import Counter
 import pytest
 
 from tests.commands import results_of, score
-from tests.files import write_data
+from tests.conftest import ROOT
+from tests.files import read_jsonl, write_data
 from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_lines
 from text_metrics.console import EXIT_BAD_ROWS, EXIT_USAGE
 from text_metrics.jobs import kept
@@ -30,20 +31,7 @@ PAIRS = [
     {"set1": ["a", "b"], "set2": ["c", "d"], "llm_diversity": 0, "src": ["x", "y"], "set1_label": "original"},
     {"set1": ["a", "b"], "set2": ["e", "f"], "Diversity_Set1": 4.5, "Diversity_Set2": 2, "llm_diversity": 1},
 ]
-TARGETS = [
-    {
-        "metadata": {"id": f"q{i}"},
-        "question": {"normalized": "name a pet"},
-        "answers": {
-            "raw": {"dog": 3, "cat": 2, "fish": 1},
-            "clusters": {
-                f"q{i}.0": {"count": 3, "answers": ["dog"]},
-                f"q{i}.1": {"count": 3, "answers": ["cat", "fish"]},
-            },
-        },
-    }
-    for i in range(2)
-]
+TARGETS = read_jsonl(ROOT / "tests/data/probeval_cfc_targets.jsonl")[:2]
 ANSWERS = {
     f"q{i}": {"dog": {"cluster": f"q{i}.0", "count": 2}, "car": {"cluster": "wrong", "count": 1}} for i in range(2)
 }

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -225,6 +226,17 @@ def test_components_are_scored_by_themselves(load):
 
 
 # Degenerate input.
+
+
+def test_the_encoder_is_signed_where_nothing_is_embedded(load):
+    """A sentence alone is compared with none."""
+    calls = []
+    encoder = SimpleNamespace(encode=calls.append, signature_name="mine")
+    for model, name in ((encoder, "given(mine)"), ("all-MiniLM-L6-v2", "")):
+        result = load("gruen").compute(predictions=["The dog runs home."], components=["focus"], model=model)
+        assert f"|model:{name}" in result["signature"]
+        assert result["focus"] == 0
+    assert calls == []
 
 
 def test_a_text_without_sentences_scores_0(load):

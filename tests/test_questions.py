@@ -163,11 +163,13 @@ def test_contributions_in_company_are_those_of_a_loop(load, set_block_rows, d, k
     """Of sets of one text, of copies, near copies, more texts than dimensions and fewer; a context equals a text."""
     set_block_rows(block_rows)
     generator = np.random.default_rng(11)
-    sizes = [1, 2, 2, 5, 17, 40, 10, 1]
+    sizes = [1, 2, 2, 5, 17, 40, 10, 17, 1]
     rows = generator.standard_normal((sum(sizes), d))
     rows[1], rows[7] = -2 * rows[2], rows[6] + 0.01 * rows[5]
     rows[[12, 16, 30, 31, 32]] = rows[[10, 10, 40, 40, 41]]
     rows[67:77] = nearly_equal(2, 5, d, 1e-6)
+    # Two sets of one size, with other numbers of copies.
+    rows[78:84] = rows[77]
     vectors = torch.from_numpy(rows).to(getattr(torch, kind))
     sets = []
     for number, size in enumerate(sizes):

@@ -124,7 +124,16 @@ def test_the_same_report_gives_the_same_files(report, tmp_path):
     first, second = (files_of(tmp_path / name) for name in "ab")
     assert first == second
     figures = {f"figures/{name}.{suffix}" for name in ("diversity", "quality") for suffix in ("svg", "pdf")}
-    texts = {"index.html", "report.json", "table.md", "table.tex", "tables.tex", "methods.tex", "signatures.tex", "refs.bib"}
+    texts = {
+        "index.html",
+        "report.json",
+        "table.md",
+        "table.tex",
+        "tables.tex",
+        "methods.tex",
+        "signatures.tex",
+        "refs.bib",
+    }
     assert set(first) == texts | figures
     assert all(first[name].startswith(b"%PDF") for name in figures if name.endswith("pdf"))
     # What an error of writing leaves is a report, which the next run may replace.
@@ -201,8 +210,12 @@ def test_each_table_holds_what_the_report_holds(report):
     assert list(map(number_of, pairs.iloc[:, 3])) == pytest.approx([100 * row["share"] for row in rows], abs=0.051)
     assert [p[0] == "≤" for p in pairs["p"]] == [row["p"] == row["least_p"] for row in rows]
     near = sorted(report["people"]["rows"], key=lambda row: row["between"])
-    assert list(map(number_of, shown["people"].iloc[:, 1])) == pytest.approx([row["between"] for row in near], abs=0.051)
-    assert list(map(number_of, shown["people"].iloc[:, 2])) == pytest.approx([100 * row["share"] for row in near], abs=0.051)
+    assert list(map(number_of, shown["people"].iloc[:, 1])) == pytest.approx(
+        [row["between"] for row in near], abs=0.051
+    )
+    assert list(map(number_of, shown["people"].iloc[:, 2])) == pytest.approx(
+        [100 * row["share"] for row in near], abs=0.051
+    )
 
 
 def number_of(cell):

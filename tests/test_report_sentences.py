@@ -2,22 +2,27 @@
 
 import json
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 import text_metrics
+from scripts.tooling.release import CITATION, cite
 from tests.files import write_jsonl
 from text_metrics.__main__ import main
 from text_metrics.commands.report import parse_options
 from text_metrics.files.listing import named_files
 from text_metrics.reporting.inputs import read_inputs
+from text_metrics.reporting.plots import find_fonts
 from text_metrics.reporting.results import LENGTHS, Caveat
 from text_metrics.reporting.scores import steps_of
 from text_metrics.reporting.sentences import sentences
 
-WORDS = "dog cat rain sea town shop train field apple song king tree boat snow lamp road wolf bell corn moon".split()
+WORDS = ["dog", "cat", "rain", "sea", "town", "shop", "train", "field", "apple", "song"]
+WORDS += ["king", "tree", "boat", "snow", "lamp", "road", "wolf", "bell", "corn", "moon"]
 
 
 class Words:
@@ -142,6 +147,15 @@ def test_other_metrics_are_named_unless_the_lengths_doubt_them(five):
     assert f"on which {', '.join(metric.title for metric in others[1:-1])} and {others[-1].title} depend" in said
 
 
+def test_lengths_of_people_do_not_doubt_the_order_of_systems(five):
+    people = [[f"{'dog ' * 20}{word}." for word in ("cat", "rain")]] * 24
+    made = make(five, people=people)
+    doubts = {caveat.kind: caveat for caveat in made.caveats}
+    assert LENGTHS not in doubts
+    assert doubts["lengths beside people"].systems == [0, 1, 2, 3, 4]
+    assert "differ in length" not in made.sentences["first"]
+
+
 def test_the_p_of_the_next_system_is_its_own(five):
     made = make({name: five[name] for name in ("T=1.3", "T=0.5", "T=0.3", "T=1.0")})
     metric = made.metrics[0]
@@ -245,7 +259,7 @@ def test_a_faulty_table_is_named(five):
         make(frame, text="nowhere", id="n")
     with pytest.raises(ValueError, match="text and id"):
         make(frame, text="text")
-    with pytest.raises(ValueError, match="seems to hold 5 systems.*system=T"):
+    with pytest.raises(ValueError, match=r"seems to hold 5 systems.*system=T"):
         make(frame, text="text", id="n")
     frame.loc[7, "text"] = None
     with pytest.raises(ValueError, match="row 8"):
@@ -303,13 +317,30 @@ def test_the_command_records_what_was_used(tmp_path, capsys, five):
 
 
 def test_names_that_pdflatex_does_not_set_are_named(tmp_path, five):
+    """In figures, too, unless an installed font has them."""
     sets = list(five.values())
-    make({"模型": sets[0], "Zoë": sets[4]}, out=tmp_path)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        make({"模型": sets[0], "Zoë": sets[4]}, out=tmp_path)
+        fonts = find_fonts("模型")
+    about_fonts = [str(each.message) for each in caught if "font" in str(each.message)]
+    assert len(about_fonts) == (0 if len(fonts) > 1 else 2)
+    assert all("型" in message and "Zoë" not in message for message in about_fonts)
+    assert find_fonts("Zoë α") == find_fonts("a")
     for name in ("table.tex", "tables.tex", "methods.tex"):
-        (line,) = (
-            line for line in (tmp_path / name).read_text(encoding="utf-8").splitlines() if "lualatex" in line
-        )
+        (line,) = (line for line in (tmp_path / name).read_text(encoding="utf-8").splitlines() if "lualatex" in line)
         assert line.startswith("%")
         assert "模型" in line
         assert "Zoë" not in line
 
+
+def test_a_release_fills_the_citation():
+    text = CITATION.read_text(encoding="utf-8")
+    cited = cite(text, "3.10", "2030-01-02", "https://example.org/a")
+    values = yaml.safe_load(cited)
+    assert values["version"] == "3.10"
+    assert str(values["date-released"]) == "2030-01-02"
+    assert values["repository-code"] == "https://example.org/a"
+    # What is not known stays, and the rest, too.
+    assert cite(cited, "3.10", "2030-01-02", None).count("repository-code") == 1
+    assert values.items() >= {"type": "software", "license": "Apache-2.0"}.items()

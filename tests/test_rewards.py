@@ -594,19 +594,53 @@ def test_wrong_ratings_are_named(load, ratings):
         call(reward)
 
 
+def read_programs():
+    return re.findall(r"```python\n(.*?)```", (ROOT / "docs/training.md").read_text(encoding="utf-8"), re.S)
+
+
+def test_the_loop_of_the_page_runs():
+    names = {}
+    exec(compile(read_programs()[2], "training.md", "exec"), names)
+    rewards = dict(zip(names["completions"], names["rewards"], strict=True))
+    assert rewards["the cat"] < rewards["my uncle"]
+    assert rewards["a boat"] < rewards["waves"]
+
+
+def test_the_environment_of_the_page_rewards_attempts():
+    """It is run where verifiers is installed, which needs other versions than the suite."""
+    pytest.importorskip("verifiers.v1", reason="verifiers is not installed")
+    import verifiers.v1 as vf
+    from verifiers.v1.trace import AgentInfo, Trace, TraceTask
+
+    names = {}
+    exec(compile(read_programs()[4], "training.md", "exec"), names)
+    task = vf.Task(vf.TaskData(prompt="what sleeps in the house"))
+    traces = []
+    for text in ("the cat", "a cat", "my uncle"):
+        trace = Trace(task=TraceTask(type="task", data=task.data), agent=AgentInfo(config=vf.AgentConfig()))
+        trace.root_reply = text
+        traces.append(trace)
+    episode = vf.Episode(task=traces[0].task, traces=traces)
+    environment = object.__new__(names["DiverseEnv"])
+    environment.config = types.SimpleNamespace(threshold=1.0)
+    asyncio.run(environment.finalize(task, episode))
+    (expected,) = text_metrics.contributions("vendi_embed", [[trace.last_reply for trace in traces]])
+    assert [trace.reward for trace in traces] == pytest.approx([0.2 * value for value in expected])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "model", "logged"),
     [
-        (0, "Qwen/Qwen2.5-0.5B", "eval_vendi_embed"),
+        (0, "Qwen/Qwen2.5-0.5B", "eval_samples_vendi_embed"),
         (1, "google/flan-t5-small", "eval_product"),
-        (2, "Qwen/Qwen2.5-0.5B-Instruct", "vendi_embed"),
+        (3, "Qwen/Qwen2.5-0.5B-Instruct", "vendi_embed"),
     ],
 )
 def test_the_programs_of_the_page_run(tmp_path, monkeypatch, part, model, logged):
-    if part == 2:
+    if part == 3:
         pytest.importorskip("trl", reason="trl is not installed")
-    program = re.findall(r"```python\n(.*?)```", (ROOT / "docs/training.md").read_text(encoding="utf-8"), re.S)[part]
+    program = read_programs()[part]
     assert model in program
     tokenizer = build_tokenizer()
     (build_seq2seq if part == 1 else build_causal)(tokenizer).save_pretrained(tmp_path / "model")

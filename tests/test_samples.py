@@ -217,8 +217,10 @@ def test_curves_of_tensorboard_are_those_of_the_history(load, tmp_path, monkeypa
     rewards = []
     for q in (1, 2):
         rewards.append(text_metrics.for_rewards("vendi_embed", kernel="ngram", q=q))
-    callback = build_callback({"vendi_embed": {"kernel": "ngram"}, "self_bleu": {}}, contexts=False)
-    trainer = grpo_trainer(tmp_path / "out", build_tokenizer(), [callback], rewards, report_to=["tensorboard"])
+    metrics = {"vendi_embed": {"kernel": "ngram"}, "self_bleu": {}}
+    callback = build_callback(metrics, prompts=PROMPTS[:2], contexts=False)
+    steps = {"max_steps": 2, "eval_steps": 1, "per_device_eval_batch_size": 20, "report_to": ["tensorboard"]}
+    trainer = grpo_trainer(tmp_path / "out", build_tokenizer(), [callback], rewards, **steps)
     trainer.train()
     events = EventAccumulator(str(tmp_path / "curves"))
     events.Reload()
@@ -226,7 +228,7 @@ def test_curves_of_tensorboard_are_those_of_the_history(load, tmp_path, monkeypa
     for tag in events.Tags()["scalars"]:
         curves[tag] = [(event.step, pytest.approx(event.value, rel=1e-5, abs=1e-7)) for event in events.Scalars(tag)]
     evaluations = [entry for entry in trainer.state.log_history if "eval_runtime" in entry]
-    assert [entry["step"] for entry in evaluations] == [2, 4]
+    assert [entry["step"] for entry in evaluations] == [1, 2]
     # An evaluation is one entry of the history.
     assert sum("eval_samples_vendi_embed" in entry for entry in trainer.state.log_history) == 2
     names = ["samples_vendi_embed", "samples_neg_self_bleu", "vendi_embed_kernel_ngram_q_1"]

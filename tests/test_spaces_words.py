@@ -64,6 +64,11 @@ CATS = ["the cat sat on the mat", "the cat lay on the mat", "the dog sat on the 
 # Besides the ordinary inputs, for single tests: what is written into the boxes, by kind and name.
 MORE = {name: {"lists": {form: boxes_of(name, texts) for form, texts in LISTS.items()}} for name in NAMES}
 MORE["self_bleu"]["cats"] = {"cats": boxes_of("self_bleu", CATS)}
+# Rows of a file: each text of cats beside a tip, and a text alone.
+FOUR_SETS = [[text, f"set {i}"] for i, pair in enumerate(zip(CATS, TIPS, strict=False)) for text in pair]
+FOUR_SETS.append(["Rain is wet.", "alone"])
+MORE["self_bleu"]["files"] = {"four sets": FOUR_SETS}
+MORE["chamfer_diversity"]["files"] = {"four sets": FOUR_SETS}
 MORE["probeval"] = {
     "answers": {name: [PEOPLE, model] for name, model in ANSWERS.items()},
     "counts": {
@@ -93,7 +98,9 @@ def write_shown(folder, inputs, out):
     shown = {}
     for name, boxes in inputs.items():
         try:
-            result = space.score(space.rows(*boxes), **settings)
+            is_file = isinstance(boxes[0], list)
+            rows = [sys.modules["_kit.inputs"].Row(*row) for row in boxes] if is_file else space.rows(*boxes)
+            result = space.score(rows, **settings)
             # The table as the page fills it, and the downloads.
             page.filled_table(result.details)
             page.downloads_of(space.metric.name, result)
@@ -107,6 +114,7 @@ def write_shown(folder, inputs, out):
             "result": result.scored.result,
             "is_read": result.scored.is_read,
             "texts": result.texts,
+            "cards": [f"{card.name} {card.unit}" for card in result.cards],
             "headlines": [card.headline for card in result.cards],
             "values": [card.value for card in result.cards],
             "ends": [card.ends for card in result.cards],
@@ -346,3 +354,13 @@ def test_a_folder_as_encoder_is_not_built(tmp_path, monkeypatch):
     scoring.write_text(re.sub(r"^MODEL\b.*$", f"MODEL = {str(spaces)!r}", code, flags=re.MULTILINE), encoding="utf-8")
     with pytest.raises(ValueError, match="MODEL"):
         build_space.build("vendi_embed", tmp_path / "built")
+
+
+@pytest.mark.parametrize("name", ["chamfer_diversity", "self_bleu"])
+def test_a_mean_counts_the_sets_that_have_a_score(name, shown):
+    """Of four sets of a file, one has a single text."""
+    page = shown(name, "files")["four sets"]
+    assert page["result"]["scores"].count(None) == 1
+    (card,) = page["cards"]
+    assert re.search(r"(\d+) sets", card)[1] == "3"
+    assert [note for note in page["notes"] if "not scored: 1 of 4" in note]

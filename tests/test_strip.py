@@ -128,7 +128,7 @@ class Doors:
 
     def for_rewards(self, example, kinds):
         logged = []
-        reward = text_metrics.for_rewards("vendi_embed", 4, strip=kinds)
+        reward = text_metrics.for_rewards("vendi_embed", strip=kinds)
         completions = [[{"role": "assistant", "content": text}] for text in example.texts * 2]
         prompts = [[{"role": "user", "content": PROMPT}]] * 8
         with warnings.catch_warnings(record=True) as caught:

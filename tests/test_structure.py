@@ -89,6 +89,30 @@ def test_private_names_are_not_used_across_folders():
                 assert owner is None, f"{path}:{node.lineno} uses {node.attr} of {owner}"
 
 
+def test_the_package_uses_the_metrics_through_one_module():
+    for path in FILES:
+        if path.relative_to(ROOT).parts[0] == "text_metrics" and path.name != "core_api.py":
+            used = [module for module, _, _ in imports_of(path) if module.startswith("text_metrics.metrics")]
+            assert not used, f"{path} imports {used}: only core_api.py does"
+
+
+# What reads command lines; the last one has a type of argparse.
+OF_COMMAND_LINES = (
+    "text_metrics/commands/*",
+    "text_metrics/console.py",
+    "text_metrics/options.py",
+    "*/files/storage.py",
+)
+
+
+def test_only_commands_declare_options():
+    for path in FILES:
+        inside = path.relative_to(ROOT)
+        if inside.parts[0] == "text_metrics" and not any(inside.match(pattern) for pattern in OF_COMMAND_LINES):
+            modules = [module for module, _, _ in imports_of(path)]
+            assert "argparse" not in modules, f"{path} imports argparse: options belong to commands"
+
+
 def test_every_warning_is_raised_by_the_function_that_finds_the_line_of_the_user():
     for path in FILES:
         calls = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.Call)]

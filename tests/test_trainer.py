@@ -106,6 +106,14 @@ def test_generations_are_scored_as_their_texts(load, tokenizer, name, settings):
             assert compute_metrics(batch, compute_result=part.start == 10) == (logged if part.start == 10 else {})
 
 
+def test_empty_generations_are_not_the_most_diverse(load, tokenizer):
+    compute_metrics = text_metrics.for_trainer(load("self_bleu"), tokenizer, set_size=4, confidence=0.9)
+    logged = compute_metrics(evaluation(tokenizer, texts=[""] * len(TEXTS)))
+    assert np.isnan([logged["self_bleu"], logged["neg_self_bleu"]]).all()
+    assert "confidence_low" not in logged
+    assert logged["distinct_1"] == 0
+
+
 def test_generations_of_several_for_each_example(load, tokenizer):
     compute_metrics = text_metrics.for_trainer(load("vendi_embed"), tokenizer, set_size=4)
     whole = evaluation(tokenizer)

@@ -89,6 +89,7 @@ from text_metrics.metrics._core.core_windows import token_batches
 
 # By module, the names that are imported at their first use.
 _LAZY = {
+    "_core.core_metric": ("one_thread",),
     "probeval.probeval_formats": ("WRONG", "count_answers", "pair_rows", "parse_row"),
     "probeval.probeval_protoqa": ("ranked_scores",),
     "probeval.probeval_released": ("parse_target", "read_answers", "warn_of_unclustered"),

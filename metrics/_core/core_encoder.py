@@ -14,7 +14,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from .core_cache import Cache, cache_folder
-from .core_content import CONTENT_IDENTITY, find_content, find_encoder, is_content, load_content
+from .core_content import CONTENT_IDENTITY, find_content, find_encoder, is_content, map_embeddings
 from .core_inputs import (
     LIMITS,
     TextSets,
@@ -32,6 +32,7 @@ from .core_models import (
     DEFAULT_MODEL,
     DEFAULT_NAMES,
     find_device,
+    find_model,
     load_once,
     model_registry,
     quiet_loading,
@@ -78,7 +79,7 @@ class EncoderSettings(Settings):
     model: Any = setting(
         DEFAULT_MODEL,
         help="`str`, path or encoder: a sentence-transformers model, as a folder or an id of the Hugging Face Hub; "
-        '`"content"`, the default with adapters for what people call the same content, in English; or any object '
+        '`"content"`, the default with a linear map to what people call the same content, in English; or any object '
         "with a method `encode` that maps a list of n strings to an array of shape (n, d). The signature reports an "
         "object as `given(<class>)`, or by its attribute `signature_name`.",
     )
@@ -93,7 +94,7 @@ class EncoderSettings(Settings):
     cache_dir: Any = setting(
         None,
         cache_folder,
-        help="`str` or path: folder of a cache of embeddings that processes can share; not that of `evaluate.load`.",
+        help="`str` or path: folder of a cache of embeddings that processes can share; not the one of `evaluate.load`.",
     )
     progress: bool = setting(False, parse_flag, help="`bool`: show a progress bar.")
     long_texts: str = setting(
@@ -117,7 +118,7 @@ class EncoderSettings(Settings):
 
     @property
     def is_english(self) -> bool:
-        """True for the default model, with or without adapters, which reads English only."""
+        """Whether the encoder is known to read English only: the default model, also with a linear map."""
         return self.is_default or is_content(self.model)
 
     def signed_encoder(self, files: Any = None) -> dict[str, str]:
@@ -135,7 +136,7 @@ class EncoderSettings(Settings):
 
     @classmethod
     def prepare(cls) -> None:
-        """Bring the adapters of "content" beside the code; if they are missing, the error comes at use."""
+        """Bring the matrix of "content" beside the code; if they are missing, the error comes at use."""
         with contextlib.suppress(ValueError):
             find_content()
 
@@ -173,8 +174,8 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
         numbers=UNBOUNDED,
         reader=list_vectors,
         is_optional=True,
-        help="array of shape (m, d), or a list with a (d,) vector or None for each set: with `embeddings`, those of "
-        "the contexts.",
+        help="array of shape (m, d), or a list with a (d,) vector or None for each set: with `embeddings`, the "
+        "embeddings of the contexts.",
     )
 
     def check(self) -> None:
@@ -286,11 +287,14 @@ def _row_lengths(rows: np.ndarray, products: np.ndarray) -> np.ndarray:
 
 
 def load_encoder(files: Any, device: str) -> Any:
-    """Load a model found by `find_encoder`, once in a process: one of our own, or a SentenceTransformer in float32."""
+    """Load a model found by `find_encoder`, once in a process: a SentenceTransformer in float32, or our own.
+
+    That of "content" is the default model, whose embeddings `map_embeddings` maps.
+    """
+    if files.identity == CONTENT_IDENTITY:
+        files = find_model(DEFAULT_MODEL)
     if files.identity == DEFAULT_IDENTITY:
         return load_minilm(files, device)
-    if files.identity == CONTENT_IDENTITY:
-        return load_content(files, device)
 
     def load() -> Any:
         from sentence_transformers import SentenceTransformer
@@ -353,7 +357,8 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
             rows.append(_embed_batch(model, parts))
             order.append(batch)
             bar.update(len(batch))
-    return windows.average(np.concatenate(rows)[np.argsort(np.concatenate(order))])
+    embedded = windows.average(np.concatenate(rows)[np.argsort(np.concatenate(order))])
+    return map_embeddings(embedded, files) if files.identity == CONTENT_IDENTITY else embedded
 
 
 def _count_budgets(model: Any) -> int:

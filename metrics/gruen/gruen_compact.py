@@ -135,7 +135,7 @@ def build_heads(weights: dict[str, Any]) -> Any:
 
 
 class CompactBackbone(Backbone):
-    """The default backbone: it needs no network, and no weights but its own and those of the default encoder.
+    """The default backbone: it needs no network, and no weights but its own and the default encoder's.
 
     `weights` is the safetensors file of the metric, checked by `bring_weights`, and `sha256` its digest. `identity` has
     the exact weights, for the signature. Raises a ValueError if the default encoder cannot be found.

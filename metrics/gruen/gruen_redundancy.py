@@ -96,13 +96,13 @@ def find_repeats(pieces: list[str], lines: Sequence[int] = ()) -> Redundancy:
     The weight of a passage is the number of its words, content words counted twice. Sentences of the same words raise
     all four flags if they have five words, or if one comes three times among five. Two others need three content words
     in common. They raise all flags if one is more than 0.6 of the other. They raise `common_words` if the content
-    words in common, in any order, are more than 0.75 of those of the longer; and `edit_distance` if both begin with
+    words in common, in any order, are more than 0.75 of the longer sentence's; and `edit_distance` if both begin with
     the same passage, of a weight of 8 where a clause of one of both ends with it, else of 10. If their runs of three
     words or more in the same order have a weight of 10 and are more than 0.4 of the longer, they raise `edit_distance`,
     and
 
     - `longest_substring` if the longest of these runs is more than 0.75 of the longer;
-    - `substring_words` if the content words of that run are more than 0.75 of those of the longer.
+    - `substring_words` if the content words of that run are more than 0.75 of the longer sentence's.
 
     This 10 grows by 4 with each doubling of the sentences beyond 20. A sentence that says five words twice is compared
     clause by clause, with itself, too; and a clause that does is cut where they recur. Two sentences tell something

@@ -37,7 +37,7 @@ def split(text: str) -> Text:
 def normalize(text: str) -> str:
     """Join the lines of a text, with a space after each full stop.
 
-    A number with a decimal point becomes "UNK". The steps and their order are those of the original, for they show:
+    A number with a decimal point becomes "UNK". The steps and their order are the original's, because they show:
     "U.S." becomes "U. S.", and an ellipsis one full stop.
     """
     text = text.strip().replace("\n\n", ". ").replace("\n", ". ")
@@ -107,7 +107,7 @@ def raised_flags(first: str, second: str) -> list[str]:
 
     Two sentences raise all four flags if one contains the other. Else, where one has five words or more: a
     longest common substring of more than 0.8 of the shorter; more than 0.8 of its words; an edit distance below 0.6 of
-    the longer; and more than 0.8 of the words of the one with fewer in common. The substring is that of `difflib`,
+    the longer; and more than 0.8 of the words of the one with fewer in common. The substring is `difflib`'s,
     which leaves out the characters that are frequent in a second sentence of 200 characters or more.
     """
     from rapidfuzz.distance import Levenshtein

@@ -460,205 +460,6 @@ def file_digest(path: Path) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_minilm.py: The default sentence encoder, all-MiniLM-L6-v2, in torch's own modules, with optional low-rank adapters.
-
-_SIZE, _N_LAYERS, _N_HEADS, _INNER_SIZE, _EPSILON = 384, 6, 12, 1536, 1e-12
-# Most tokens of a text, special tokens included.
-_MAX_TOKENS = 256
-# BERT's modules, which name its weights and adapters, and the corresponding modules of the network here.
-_EMBEDDING_MODULES = {
-    "embeddings.word_embeddings": "words",
-    "embeddings.position_embeddings": "positions",
-    "embeddings.token_type_embeddings": "types",
-    "embeddings.LayerNorm": "norm",
-}
-_BERT_LAYER = "encoder.layer."
-_LAYER_MODULES = {
-    "attention.output.dense": "self_attn.out_proj",
-    "attention.output.LayerNorm": "norm1",
-    "intermediate.dense": "linear1",
-    "output.dense": "linear2",
-    "output.LayerNorm": "norm2",
-}
-# torch concatenates the three projections of attention.
-_PROJECTIONS = ("attention.self.query", "attention.self.key", "attention.self.value")
-# Weights of the file that no embedding of a text needs.
-_UNUSED_WEIGHTS = ("pooler.", "embeddings.position_ids")
-
-
-class MiniLM:
-    """The default sentence encoder, with the interface of a SentenceTransformer that `encode` uses.
-
-    network : nn.ModuleDict that `hidden_states` reads, in float32, without gradients
-    tokenizer : Tokenizer of the library `tokenizers`, without padding and truncation
-    max_seq_length : most tokens that it reads of a text, special tokens included
-    device : torch.device of the network
-    """
-
-    max_seq_length = _MAX_TOKENS
-
-    def __init__(self, weights: dict[str, Any], tokenizer: Any, device: str) -> None:
-        import torch
-
-        self.network = build_network(weights).to(device)
-        self.tokenizer = tokenizer
-        self.device = torch.device(device)
-
-    def encode(self, texts: list[str]) -> np.ndarray:
-        """Embed n texts in one batch: (n, 384), float32, of unit length. Texts that are too long are cut."""
-        import torch
-        from torch.nn import functional
-
-        tokens = [cut_tokens(encoding.ids) for encoding in self.tokenizer.encode_batch(texts)]
-        with torch.inference_mode():
-            ids, mask = pad_tokens(tokens, self.device)
-            hidden = hidden_states(self.network, ids, mask)
-            weights = mask.unsqueeze(-1).to(hidden.dtype)
-            mean = (hidden * weights).sum(1) / weights.sum(1)
-            return functional.normalize(mean).cpu().numpy()
-
-    def with_adapters(self, adapters: dict[str, Any]) -> "MiniLM":
-        """Return an encoder whose weights have low-rank adapters added; it shares all other weights with this one.
-
-        adapters : by the names of BERT's modules, such as "encoder.layer.4.attention.self.query", tensors `<name>.up`,
-            (out, r), and `<name>.down`, (r, in), of any floating-point type
-        """
-        import torch
-
-        weights = dict(self.network.state_dict())
-        changed = set()
-        with torch.no_grad():
-            for module in sorted({name.rpartition(".")[0] for name in adapters}):
-                name, rows = weight_place(f"{module}.weight")
-                if name not in changed:
-                    weights[name] = weights[name].clone()
-                    changed.add(name)
-                up = adapters[f"{module}.up"].to(self.device, torch.float32)
-                down = adapters[f"{module}.down"].to(self.device, torch.float32)
-                weights[name][rows] += up @ down
-        return MiniLM(weights, self.tokenizer, str(self.device))
-
-
-def load_minilm(files: Any, device: str) -> MiniLM:
-    """Load the default encoder from the folder that `find_model` has found and checked, once in a process."""
-
-    def load() -> MiniLM:
-        from tokenizers import Tokenizer
-
-        tokenizer = Tokenizer.from_file(str(files.path / "tokenizer.json"))
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        return MiniLM(read_weights(files.path / "model.safetensors"), tokenizer, device)
-
-    return load_once((files.identity, device), load)
-
-
-def read_weights(path: Path) -> dict[str, Any]:
-    """Map the weights of BERT into memory, by their names in our network."""
-    import torch
-    from safetensors import safe_open
-
-    weights: dict[str, Any] = {}
-    with safe_open(path, framework="pt") as file:
-        for name in file.keys():  # noqa: SIM118 - it is not a dictionary
-            if name.startswith(_UNUSED_WEIGHTS):
-                continue
-            tensor = file.get_tensor(name)
-            place, rows = weight_place(name)
-            if rows == slice(None):
-                weights[place] = tensor
-            else:
-                whole = weights.setdefault(place, torch.empty(len(_PROJECTIONS) * _SIZE, *tensor.shape[1:]))
-                whole[rows] = tensor
-    return weights
-
-
-def weight_place(name: str) -> tuple[str, slice]:
-    """Map the name of a weight or bias of BERT to its name in our network, and to its rows there."""
-    module, _, kind = name.rpartition(".")
-    if module in _EMBEDDING_MODULES:
-        return f"{_EMBEDDING_MODULES[module]}.{kind}", slice(None)
-    number, _, part = module.removeprefix(_BERT_LAYER).partition(".")
-    layer = f"encoder.layers.{number}"
-    if part in _PROJECTIONS:
-        start = _PROJECTIONS.index(part) * _SIZE
-        return f"{layer}.self_attn.in_proj_{kind}", slice(start, start + _SIZE)
-    return f"{layer}.{_LAYER_MODULES[part]}.{kind}", slice(None)
-
-
-def build_network(weights: dict[str, Any]) -> Any:
-    """Build the network, an nn.ModuleDict without gradients, around its weights without copying them."""
-    from torch import nn
-    from torch.nn import functional
-
-    # Nothing is allocated nor initialized: all weights are assigned.
-    empty: dict[str, Any] = {"device": "meta"}
-    # torch recognizes "gelu", and computes its approximation by tanh on a GPU.
-    layer = nn.TransformerEncoderLayer(
-        _SIZE,
-        _N_HEADS,
-        _INNER_SIZE,
-        0.0,
-        lambda values: functional.gelu(values),
-        layer_norm_eps=_EPSILON,
-        batch_first=True,
-        **empty,
-    )
-    parts = {
-        # On meta, an embedding would import torch's compiler.
-        "words": nn.Embedding.from_pretrained(weights["words.weight"]),
-        "positions": nn.Embedding.from_pretrained(weights["positions.weight"]),
-        "types": nn.Embedding.from_pretrained(weights["types.weight"]),
-        "norm": nn.LayerNorm(_SIZE, _EPSILON, **empty),
-        "encoder": nn.TransformerEncoder(layer, _N_LAYERS, enable_nested_tensor=False),
-    }
-    network = nn.ModuleDict(parts)
-    network.load_state_dict(weights, assign=True)
-    return network.eval().requires_grad_(False)
-
-
-def hidden_states(network: Any, ids: Any, mask: Any) -> Any:
-    """Return the contextual embeddings of b sequences of t tokens: (b, t, 384); padding is undefined.
-
-    ids, mask : integer tensors of shape (b, t); the mask is 0 for padding
-    """
-    embeddings = network["words"](ids) + network["types"].weight[0] + network["positions"].weight[: ids.shape[1]]
-    padding = mask == 0
-    bias = attention_bias(padding, embeddings.dtype) if padding.any() else None
-    return network["encoder"](network["norm"](embeddings), mask=bias, is_causal=False)
-
-
-def attention_bias(padding: Any, dtype: Any) -> Any:
-    """Return what is added to the attention of b sequences of t tokens: (b * heads, t, t), -inf towards padding.
-
-    torch would make the same of `src_key_padding_mask`, and import sympy to check its shape. No row is copied.
-
-    padding : bool tensor of shape (b, t)
-    """
-    import torch
-
-    rows = torch.zeros_like(padding, dtype=dtype).masked_fill_(padding, -torch.inf)
-    return rows.repeat_interleave(_N_HEADS, 0).unsqueeze(1).expand(-1, padding.shape[1], -1)
-
-
-def pad_tokens(tokens: Sequence[Iterable[int]], device: Any) -> tuple[Any, Any]:
-    """Pad b sequences of tokens to the longest: ids and mask, each an integer tensor of shape (b, t)."""
-    import torch
-    from torch.nn.utils.rnn import pad_sequence
-
-    ids = [torch.tensor(sequence, dtype=torch.long) for sequence in tokens]
-    mask = [torch.ones_like(sequence) for sequence in ids]
-    padded_ids = pad_sequence(ids, batch_first=True).to(device)
-    padded_mask = pad_sequence(mask, batch_first=True).to(device)
-    return padded_ids, padded_mask
-
-
-def cut_tokens(ids: list[int]) -> list[int]:
-    """Cut the tokens of a text to what the encoder reads; the last one ends a text."""
-    return ids if len(ids) <= _MAX_TOKENS else [*ids[: _MAX_TOKENS - 1], ids[-1]]
-
-
-# ----------------------------------------------------------------------------------------------------------------------
 # core_weights.py: Weights files beside the code of a metric: `evaluate` copies no data files to its cache.
 
 # Seconds.
@@ -716,14 +517,15 @@ def _from_space(module: str, name: str) -> Path:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_content.py: The encoder `model="content"`: the default encoder with adapters that learned what people call the same content.
+# core_content.py: The encoder `model="content"`: the default encoder with a linear map to what people call the same content.
 
 CONTENT_MODEL = "content"
 CONTENT_FILE = "content.safetensors"
 # Of the file that scripts/training/content.py wrote.
-CONTENT_SHA256 = "fd9e681999bf0823d1d75746550ad23a681b9c1253a50d5507654572a7a09245"
+CONTENT_SHA256 = "92be403b3ff97b22e63257bd59e46128712462e69f65c50a867b8f525559fe8f"
 CONTENT_IDENTITY = f"{CONTENT_MODEL}@{CONTENT_SHA256[:8]}"
-_ADAPTERS = "adapters."
+# The name of the matrix in the file.
+CONTENT_WEIGHT = "weight"
 
 
 def is_content(model: Any) -> bool:
@@ -732,27 +534,27 @@ def is_content(model: Any) -> bool:
 
 
 def find_encoder(model: Any) -> ModelFiles:
-    """Find the files of a sentence encoder, as `find_model` does; those of "content" are its adapters."""
+    """Find the files of a sentence encoder, as `find_model` does; that of "content" is its matrix."""
     return find_content() if is_content(model) else find_model(model)
 
 
 def find_content() -> ModelFiles:
-    """Find the adapters, which `evaluate` does not copy; a ValueError says what to do if they are missing."""
+    """Find the matrix, which `evaluate` does not copy; a ValueError says what to do if it is missing."""
     use = f'model="{CONTENT_MODEL}"'
     path = bring_weights(__file__, __name__, CONTENT_FILE, CONTENT_SHA256, use, f'model="{DEFAULT_MODEL}"')
     return ModelFiles(path, CONTENT_IDENTITY)
 
 
-def load_content(files: ModelFiles, device: str) -> MiniLM:
-    """Load the default encoder with the adapters of a file added to its weights, once in a process."""
-    return load_once((files.identity, device), lambda: _read_adapters(files.path, device))
+def map_embeddings(rows: np.ndarray, files: ModelFiles) -> np.ndarray:
+    """Multiply embeddings of the default encoder, (n, 384), by the matrix of a file: unit vectors, (n, 384)."""
 
+    def load() -> np.ndarray:
+        from safetensors.numpy import load_file
 
-def _read_adapters(path: Path, device: str) -> MiniLM:
-    from safetensors.torch import load_file
+        return load_file(files.path)[CONTENT_WEIGHT].astype(np.float32)
 
-    adapters = {name.removeprefix(_ADAPTERS): tensor for name, tensor in load_file(path).items()}
-    return load_minilm(find_model(DEFAULT_MODEL), device).with_adapters(adapters)
+    mapped = rows @ load_once(("matrix", files.identity), load).T
+    return mapped / np.linalg.norm(mapped, axis=1, keepdims=True)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -1251,6 +1053,205 @@ def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
     if len(rows) != n_items:
         raise ValueError(f"confidence_by must have a label for each {noun}. Got {len(rows)} for {n_items}.")
     return number_labels(rows, lambda i: f"confidence_by[{i}]")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# core_minilm.py: The default sentence encoder, all-MiniLM-L6-v2, in torch's own modules, with optional low-rank adapters.
+
+_SIZE, _N_LAYERS, _N_HEADS, _INNER_SIZE, _EPSILON = 384, 6, 12, 1536, 1e-12
+# Most tokens of a text, special tokens included.
+_MAX_TOKENS = 256
+# BERT's modules, which name its weights and adapters, and the corresponding modules of the network here.
+_EMBEDDING_MODULES = {
+    "embeddings.word_embeddings": "words",
+    "embeddings.position_embeddings": "positions",
+    "embeddings.token_type_embeddings": "types",
+    "embeddings.LayerNorm": "norm",
+}
+_BERT_LAYER = "encoder.layer."
+_LAYER_MODULES = {
+    "attention.output.dense": "self_attn.out_proj",
+    "attention.output.LayerNorm": "norm1",
+    "intermediate.dense": "linear1",
+    "output.dense": "linear2",
+    "output.LayerNorm": "norm2",
+}
+# torch concatenates the three projections of attention.
+_PROJECTIONS = ("attention.self.query", "attention.self.key", "attention.self.value")
+# Weights of the file that no embedding of a text needs.
+_UNUSED_WEIGHTS = ("pooler.", "embeddings.position_ids")
+
+
+class MiniLM:
+    """The default sentence encoder, with the interface of a SentenceTransformer that `encode` uses.
+
+    network : nn.ModuleDict that `hidden_states` reads, in float32, without gradients
+    tokenizer : Tokenizer of the library `tokenizers`, without padding and truncation
+    max_seq_length : most tokens that it reads of a text, special tokens included
+    device : torch.device of the network
+    """
+
+    max_seq_length = _MAX_TOKENS
+
+    def __init__(self, weights: dict[str, Any], tokenizer: Any, device: str) -> None:
+        import torch
+
+        self.network = build_network(weights).to(device)
+        self.tokenizer = tokenizer
+        self.device = torch.device(device)
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        """Embed n texts in one batch: (n, 384), float32, of unit length. Texts that are too long are cut."""
+        import torch
+        from torch.nn import functional
+
+        tokens = [cut_tokens(encoding.ids) for encoding in self.tokenizer.encode_batch(texts)]
+        with torch.inference_mode():
+            ids, mask = pad_tokens(tokens, self.device)
+            hidden = hidden_states(self.network, ids, mask)
+            weights = mask.unsqueeze(-1).to(hidden.dtype)
+            mean = (hidden * weights).sum(1) / weights.sum(1)
+            return functional.normalize(mean).cpu().numpy()
+
+    def with_adapters(self, adapters: dict[str, Any]) -> "MiniLM":
+        """Return an encoder whose weights have low-rank adapters added; it shares all other weights with this one.
+
+        adapters : by the names of BERT's modules, such as "encoder.layer.4.attention.self.query", tensors `<name>.up`,
+            (out, r), and `<name>.down`, (r, in), of any floating-point type
+        """
+        import torch
+
+        weights = dict(self.network.state_dict())
+        changed = set()
+        with torch.no_grad():
+            for module in sorted({name.rpartition(".")[0] for name in adapters}):
+                name, rows = weight_place(f"{module}.weight")
+                if name not in changed:
+                    weights[name] = weights[name].clone()
+                    changed.add(name)
+                up = adapters[f"{module}.up"].to(self.device, torch.float32)
+                down = adapters[f"{module}.down"].to(self.device, torch.float32)
+                weights[name][rows] += up @ down
+        return MiniLM(weights, self.tokenizer, str(self.device))
+
+
+def load_minilm(files: Any, device: str) -> MiniLM:
+    """Load the default encoder from the folder that `find_model` has found and checked, once in a process."""
+
+    def load() -> MiniLM:
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(files.path / "tokenizer.json"))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        return MiniLM(read_weights(files.path / "model.safetensors"), tokenizer, device)
+
+    return load_once((files.identity, device), load)
+
+
+def read_weights(path: Path) -> dict[str, Any]:
+    """Map the weights of BERT into memory, by their names in our network."""
+    import torch
+    from safetensors import safe_open
+
+    weights: dict[str, Any] = {}
+    with safe_open(path, framework="pt") as file:
+        for name in file.keys():  # noqa: SIM118 - it is not a dictionary
+            if name.startswith(_UNUSED_WEIGHTS):
+                continue
+            tensor = file.get_tensor(name)
+            place, rows = weight_place(name)
+            if rows == slice(None):
+                weights[place] = tensor
+            else:
+                whole = weights.setdefault(place, torch.empty(len(_PROJECTIONS) * _SIZE, *tensor.shape[1:]))
+                whole[rows] = tensor
+    return weights
+
+
+def weight_place(name: str) -> tuple[str, slice]:
+    """Map the name of a weight or bias of BERT to its name in our network, and to its rows there."""
+    module, _, kind = name.rpartition(".")
+    if module in _EMBEDDING_MODULES:
+        return f"{_EMBEDDING_MODULES[module]}.{kind}", slice(None)
+    number, _, part = module.removeprefix(_BERT_LAYER).partition(".")
+    layer = f"encoder.layers.{number}"
+    if part in _PROJECTIONS:
+        start = _PROJECTIONS.index(part) * _SIZE
+        return f"{layer}.self_attn.in_proj_{kind}", slice(start, start + _SIZE)
+    return f"{layer}.{_LAYER_MODULES[part]}.{kind}", slice(None)
+
+
+def build_network(weights: dict[str, Any]) -> Any:
+    """Build the network, an nn.ModuleDict without gradients, around its weights without copying them."""
+    from torch import nn
+    from torch.nn import functional
+
+    # Nothing is allocated nor initialized: all weights are assigned.
+    empty: dict[str, Any] = {"device": "meta"}
+    # torch recognizes "gelu", and computes its approximation by tanh on a GPU.
+    layer = nn.TransformerEncoderLayer(
+        _SIZE,
+        _N_HEADS,
+        _INNER_SIZE,
+        0.0,
+        lambda values: functional.gelu(values),
+        layer_norm_eps=_EPSILON,
+        batch_first=True,
+        **empty,
+    )
+    parts = {
+        # On meta, an embedding would import torch's compiler.
+        "words": nn.Embedding.from_pretrained(weights["words.weight"]),
+        "positions": nn.Embedding.from_pretrained(weights["positions.weight"]),
+        "types": nn.Embedding.from_pretrained(weights["types.weight"]),
+        "norm": nn.LayerNorm(_SIZE, _EPSILON, **empty),
+        "encoder": nn.TransformerEncoder(layer, _N_LAYERS, enable_nested_tensor=False),
+    }
+    network = nn.ModuleDict(parts)
+    network.load_state_dict(weights, assign=True)
+    return network.eval().requires_grad_(False)
+
+
+def hidden_states(network: Any, ids: Any, mask: Any) -> Any:
+    """Return the contextual embeddings of b sequences of t tokens: (b, t, 384); padding is undefined.
+
+    ids, mask : integer tensors of shape (b, t); the mask is 0 for padding
+    """
+    embeddings = network["words"](ids) + network["types"].weight[0] + network["positions"].weight[: ids.shape[1]]
+    padding = mask == 0
+    bias = attention_bias(padding, embeddings.dtype) if padding.any() else None
+    return network["encoder"](network["norm"](embeddings), mask=bias, is_causal=False)
+
+
+def attention_bias(padding: Any, dtype: Any) -> Any:
+    """Return what is added to the attention of b sequences of t tokens: (b * heads, t, t), -inf towards padding.
+
+    torch would make the same of `src_key_padding_mask`, and import sympy to check its shape. No row is copied.
+
+    padding : bool tensor of shape (b, t)
+    """
+    import torch
+
+    rows = torch.zeros_like(padding, dtype=dtype).masked_fill_(padding, -torch.inf)
+    return rows.repeat_interleave(_N_HEADS, 0).unsqueeze(1).expand(-1, padding.shape[1], -1)
+
+
+def pad_tokens(tokens: Sequence[Iterable[int]], device: Any) -> tuple[Any, Any]:
+    """Pad b sequences of tokens to the longest: ids and mask, each an integer tensor of shape (b, t)."""
+    import torch
+    from torch.nn.utils.rnn import pad_sequence
+
+    ids = [torch.tensor(sequence, dtype=torch.long) for sequence in tokens]
+    mask = [torch.ones_like(sequence) for sequence in ids]
+    padded_ids = pad_sequence(ids, batch_first=True).to(device)
+    padded_mask = pad_sequence(mask, batch_first=True).to(device)
+    return padded_ids, padded_mask
+
+
+def cut_tokens(ids: list[int]) -> list[int]:
+    """Cut the tokens of a text to what the encoder reads; the last one ends a text."""
+    return ids if len(ids) <= _MAX_TOKENS else [*ids[: _MAX_TOKENS - 1], ids[-1]]
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -1818,7 +1819,7 @@ class EncoderSettings(Settings):
     model: Any = setting(
         DEFAULT_MODEL,
         help="`str`, path or encoder: a sentence-transformers model, as a folder or an id of the Hugging Face Hub; "
-        '`"content"`, the default with adapters for what people call the same content, in English; or any object '
+        '`"content"`, the default with a linear map to what people call the same content, in English; or any object '
         "with a method `encode` that maps a list of n strings to an array of shape (n, d). The signature reports an "
         "object as `given(<class>)`, or by its attribute `signature_name`.",
     )
@@ -1833,7 +1834,7 @@ class EncoderSettings(Settings):
     cache_dir: Any = setting(
         None,
         cache_folder,
-        help="`str` or path: folder of a cache of embeddings that processes can share; not that of `evaluate.load`.",
+        help="`str` or path: folder of a cache of embeddings that processes can share; not the one of `evaluate.load`.",
     )
     progress: bool = setting(False, parse_flag, help="`bool`: show a progress bar.")
     long_texts: str = setting(
@@ -1857,7 +1858,7 @@ class EncoderSettings(Settings):
 
     @property
     def is_english(self) -> bool:
-        """True for the default model, with or without adapters, which reads English only."""
+        """Whether the encoder is known to read English only: the default model, also with a linear map."""
         return self.is_default or is_content(self.model)
 
     def signed_encoder(self, files: Any = None) -> dict[str, str]:
@@ -1875,7 +1876,7 @@ class EncoderSettings(Settings):
 
     @classmethod
     def prepare(cls) -> None:
-        """Bring the adapters of "content" beside the code; if they are missing, the error comes at use."""
+        """Bring the matrix of "content" beside the code; if they are missing, the error comes at use."""
         with contextlib.suppress(ValueError):
             find_content()
 
@@ -1913,8 +1914,8 @@ class EmbeddedSetSettings(SetSettings, EncoderSettings):
         numbers=UNBOUNDED,
         reader=list_vectors,
         is_optional=True,
-        help="array of shape (m, d), or a list with a (d,) vector or None for each set: with `embeddings`, those of "
-        "the contexts.",
+        help="array of shape (m, d), or a list with a (d,) vector or None for each set: with `embeddings`, the "
+        "embeddings of the contexts.",
     )
 
     def check(self) -> None:
@@ -2026,11 +2027,14 @@ def _row_lengths(rows: np.ndarray, products: np.ndarray) -> np.ndarray:
 
 
 def load_encoder(files: Any, device: str) -> Any:
-    """Load a model found by `find_encoder`, once in a process: one of our own, or a SentenceTransformer in float32."""
+    """Load a model found by `find_encoder`, once in a process: a SentenceTransformer in float32, or our own.
+
+    That of "content" is the default model, whose embeddings `map_embeddings` maps.
+    """
+    if files.identity == CONTENT_IDENTITY:
+        files = find_model(DEFAULT_MODEL)
     if files.identity == DEFAULT_IDENTITY:
         return load_minilm(files, device)
-    if files.identity == CONTENT_IDENTITY:
-        return load_content(files, device)
 
     def load() -> Any:
         from sentence_transformers import SentenceTransformer
@@ -2093,7 +2097,8 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
             rows.append(_embed_batch(model, parts))
             order.append(batch)
             bar.update(len(batch))
-    return windows.average(np.concatenate(rows)[np.argsort(np.concatenate(order))])
+    embedded = windows.average(np.concatenate(rows)[np.argsort(np.concatenate(order))])
+    return map_embeddings(embedded, files) if files.identity == CONTENT_IDENTITY else embedded
 
 
 def _count_budgets(model: Any) -> int:
@@ -2188,6 +2193,9 @@ class TextMetric:
     `add_batch`, and gathers it over processes.
 
     It does not subclass `EvaluationModule`: `evaluate.load` takes the first such class that it finds.
+
+    A metric may also have methods for questions that calls of `compute` would answer too slowly: `entropies`,
+    `score_without_each`, `has_sums` with `sum_up` and `score_sums`; see `vendi_embed`.
     """
 
     # Defined by each metric: SETS, TEXTS or QUESTIONS of core_results, and the range of the score.

@@ -188,7 +188,7 @@ class Probeval(TextMetric, evaluate.Metric):
     def protoqa_scores(self, *, predictions: Any, references: Any) -> dict[str, Any]:
         """Score ranked answers by the rules of ProtoQA (Boratko et al., 2020).
 
-        Inputs and errors are those of `compute`. Answers are ranked by count, and those of equal count in the
+        Inputs and errors are those of `compute`. Answers are ranked by count, and answers of equal count in the
         order given. If an answer of a question has no cluster, each answer is its own.
 
         Returns a dict with `exact` and `wordnet`, for equal texts and for WordNet scores above 0.5: in each,

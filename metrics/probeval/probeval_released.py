@@ -15,7 +15,7 @@ def from_released(targets: Any, predictions: Any, unclustered: str = "skip") -> 
     Parameters
     ----------
     targets : path of a JSON Lines file, or its objects, with `metadata.id`, `question`, `answers.raw` and
-        `answers.clusters`. Counts are those of `raw`: those stored with clusters are not always right. As in the
+        `answers.clusters`. Counts are from `raw`: the counts stored with clusters are not always right. As in the
         original, an answer in two clusters counts in both. ProtoQA cleaned answers before it clustered them: those
         that `raw` lacks share the rest of their cluster's count evenly, each at least 1.
     predictions : path of a JSON or JSON Lines file, or its objects: `annotated_prediction_data` (id to text to

@@ -78,7 +78,7 @@ class ProbevalSettings(EncoderSettings):
         "without replacement. A question with fewer answers is an error.",
     )
     rarefy_people: int | None = setting(
-        None, parse_count, help="`int`: the same for people's answers. Clusters are those of all answers."
+        None, parse_count, help="`int`: the same for people's answers. All answers are clustered."
     )
     parity: bool = setting(
         False,

@@ -1076,6 +1076,9 @@ class TextMetric:
     `add_batch`, and gathers it over processes.
 
     It does not subclass `EvaluationModule`: `evaluate.load` takes the first such class that it finds.
+
+    A metric may also have methods for questions that calls of `compute` would answer too slowly: `entropies`,
+    `score_without_each`, `has_sums` with `sum_up` and `score_sums`; see `vendi_embed`.
     """
 
     # Defined by each metric: SETS, TEXTS or QUESTIONS of core_results, and the range of the score.

@@ -45,7 +45,7 @@ _KWARGS_DESCRIPTION = (
     describe_settings(
         SelfBleuSettings,
         "set",
-        confidence='With `aggregate="corpus"`, the error of the score is that of the jackknife.',
+        confidence='With `aggregate="corpus"`, by the jackknife.',
     )
     + """
 Returns:

@@ -33,7 +33,7 @@ class Items(NamedTuple):
 class Classes(NamedTuple):
     """The classes of the n texts of m sets.
 
-    numbers : ndarray of shape (n,), the class of each text among those of all sets, in order of first appearance
+    numbers : ndarray of shape (n,), the class of each text among the classes of all sets, in order of appearance
     counts : ndarray of shape (m,), the number of classes of each set
     sizes : ndarray of shape (m,), the number of texts of each set
     """

@@ -9,7 +9,7 @@ from .vendi_embed_settings import VendiSettings
 
 # Of `nearest_correlation`: it converges linearly, mostly within 100.
 _MOST_PROJECTIONS = 500
-# Decimal digits that similarities may have been rounded to, and what float32 adds to those of them.
+# Decimal digits that similarities may have been rounded to, and the error that float32 adds.
 _DIGITS = (3, 4, 5, 6)
 _LAST_DIGIT = 1e-7
 

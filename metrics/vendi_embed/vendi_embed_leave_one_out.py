@@ -18,7 +18,7 @@ from .core import (
 if TYPE_CHECKING:
     import torch
 
-# Up to this number of texts, new eigenvalues without each text are faster than changes of those of the whole set.
+# Up to this number of texts, new eigenvalues without each text are faster than updates of the whole set's.
 _FEW = 8
 # The integral over resolvents has this many nodes, at equal steps of log t, from e^-37 to e^37.
 _NODES, _LARGEST_LOG = 201, 37
@@ -63,7 +63,7 @@ def _scores_of_few(embeddings: np.ndarray, rows: np.ndarray, q: float, device: s
 def _scores_of_many(embeddings: np.ndarray, rows: np.ndarray, q: float, device: str, error: float) -> "torch.Tensor":
     """Update the eigenvalues of sets with the rows (b, k) for the removal of each text: scores (b, k).
 
-    A set of unit rows x has the matrix A, the sum of their outer products, whose eigenvalues are those of the Gram
+    A set of unit rows x has the matrix A, the sum of their outer products, whose eigenvalues equal those of the Gram
     matrix of the rows. Without a text, it is A - xxᵀ.
     """
     import torch

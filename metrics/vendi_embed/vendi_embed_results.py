@@ -47,9 +47,9 @@ def name_results(
 def _pair_similarities(scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Compute the mean squared similarity of two different texts of each set: (m,), in [0, 1]; NaN for one text.
 
-    With k_ii = 1, the mean over all pairs is 1 / V, for the Vendi score V at order 2, and 1 / n of it is that of a text
-    with itself. The mean over the others is unbiased at any number of texts: it is a U-statistic. `scores`, (m,), are
-    Vendi scores at order 2 without weights.
+    With k_ii = 1, the mean over all pairs is 1 / V, for the Vendi score V at order 2, and pairs of a text with itself
+    add 1 / n to it. The mean over the others is unbiased at any number of texts: it is a U-statistic. `scores`, (m,),
+    are Vendi scores at order 2 without weights.
     """
     n_rest = np.where(sizes > 1, sizes - 1, np.nan)
     similarities = np.clip((sizes / scores - 1) / n_rest, 0, 1)

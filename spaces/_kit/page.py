@@ -254,8 +254,7 @@ def _changes(space: Space, shown: _Shown, token: str, result: Result) -> dict[An
     """Return the updates that show a result."""
     run = result.scored
     notes = run.result["warnings"] + list(result.notes)
-    signature = run.result["signature"]
-    answer = (result.cards, result.ranking, result.verdict, notes, signature, run.code, token)
+    answer = (result.cards, result.ranking, result.verdict, notes, run.result["signature"], run.code, token)
     changes: dict[Any, Any] = {
         shown.answer: panels.render("answer", *answer),
         shown.column: gr.update(visible=True),

@@ -156,7 +156,7 @@ def result(
     if len(scores) == 2 and len(sets.texts[0]) != len(sets.texts[1]):
         notes.append(f"The sets differ in size: {of_sizes}")
     if len(known) < len(scores):
-        notes.append(f"{len(scores) - len(known)} of {len(scores)} sets contain a single text: not scored.")
+        notes.append(f"Sets of a single text are not scored: {len(scores) - len(known)} of {len(scores)}.")
     ranking = []
     for i, value in known:
         fact = facts[i] if facts else ""

@@ -72,7 +72,8 @@ def score(rows: list[inputs.Row], prompt: str, markers: bool) -> Result:
         duplicates_panel(given, shown, copies),
         sets.text_bars(given, shown, adds, "adds to the score", sets.ADDS),
     ]
-    unit = f"from the nearest, on average over {len(scores)} sets"
+    n_scored = sum(score is not None for score in scores)
+    unit = f"from the nearest, on average over {n_scored} sets"
     mean = panels.Card("", "", scored.result["chamfer_diversity"], unit, facts=pairs)
     same = "The texts of both sets are equally far apart."
     said = sets.verdict(given, scores, EQUAL, "The texts are further apart", same)

@@ -91,7 +91,8 @@ def score(rows: list[inputs.Row], markers: bool, max_order: int, tokenizer: str)
         Drawn(figure, f"{name}Higher is less diverse."),
     ]
     overall = pd.DataFrame(shuffled).mean().to_dict()
-    title = f"Mean of {len(given.texts)} sets"
+    n_scored = sum(score is not None for score in result["scores"])
+    title = f"Mean of {n_scored} sets"
     mean = card_of(title, result["self_bleu"], overall[f"self_bleu_{order}"], result, max(longest))
     said = f"{comparison(given, result, overall, order)} Self-BLEU compares words, not meanings."
     if shares_nothing:

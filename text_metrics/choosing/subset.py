@@ -112,7 +112,7 @@ def choose(texts: Any, keep: int | None = None, **settings: Any) -> dict[str, An
         ranks = content_ranks([sets.texts[i] for i in rows])
         picked = choose_greedily(embeddings[rows], quality[rows], sizes, most, ranks, parsed.min_distance)
         chosen = [places[order] for places, order in zip(candidates, picked, strict=True)]
-        starts = np.cumsum(sets.sizes) - sets.sizes
+        starts = sets.starts
         # As many texts of each set at random, for comparison.
         drawn = []
         for start, size, places in zip(starts, sets.sizes.tolist(), chosen, strict=True):

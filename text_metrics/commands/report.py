@@ -4,14 +4,17 @@
     text-metrics report T=0.3=a.jsonl T=0.7=b.jsonl "T=1=c.parquet" --text-key answers --id-key prompt --order
 
 A system is the rows of one file with one value in the column of --system-key; or, without it, a file or folder that
-`text-metrics score` reads, named by NAME=path or by its name. A row holds a list of texts, or one text: all rows of a system with
-the same --id-key make the set of this prompt. With --by-line, rows hold lists, and equal rows are of one prompt.
+`text-metrics score` reads, named by NAME=path or by its name. A row holds a list of texts, or one text: all rows of a
+system with the same --id-key make the set of this prompt. With --by-line, rows hold lists, and equal rows are of one
+prompt.
 
-Writes a folder: index.html, report.json with every number of the page, and for a paper table.tex, figures, methods.tex,
-refs.bib, and for its appendix tables.tex and signatures.tex. docs/report.md says what to paste, and explains the numbers.
+Writes a folder: index.html, report.json with every number of the page, and for a paper table.tex, figures,
+methods.tex, refs.bib, and for its appendix tables.tex and signatures.tex. docs/report.md says what to paste, and what
+it means.
 """
 
 import argparse
+import gc
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -40,7 +43,7 @@ from text_metrics.reporting.results import MEASURES
 # Options that decide no number.
 _WITHOUT_EFFECT = ("out", "cache_dir", "quiet", "by_line", "columns", "column")
 # Files in the folder of the report.
-_FILES = ("report.json", "index.html", "table.md", "bad.jsonl", "figures")
+_FILES: tuple[str, ...] = ("report.json", "index.html", "table.md", "bad.jsonl", "figures")
 _FILES += ("table.tex", "tables.tex", "methods.tex", "signatures.tex", "refs.bib")
 
 
@@ -70,7 +73,9 @@ def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--cache-dir", type=Path, help="folder in which embeddings are kept after the report")
     add_settings(parser, f"a setting of the encoder, semantic_entropy or self_bleu: {', '.join(SETTINGS)}")
     add_confidence(parser, "level of the intervals; a difference is significant if p is below 1 minus the level")
-    help = "keep systems in the order given, or by the number in their names, as in T=0.3 and T=1, with a line in figures"
+    help = (
+        "keep systems in the order given, or by the number in their names, as in T=0.3 and T=1, with a line in figures"
+    )
     parser.add_argument("--order", action="store_true", help=help)
     help = "say how many prompts find a system first whose mean Vendi score leads by X"
     parser.add_argument("--difference", type=float, metavar="X", help=help)
@@ -149,7 +154,10 @@ def main(words: Sequence[str] | None = None) -> int:
     record |= report.options
     if (options.out / "report.json").exists():
         print(f"{options.out} has an earlier report, which is overwritten.", file=sys.stderr)
+    # While matplotlib is imported and draws, collections need not walk all that torch has loaded.
+    gc.freeze()
     replace(report, options=record).save(options.out, options.columns)
+    gc.unfreeze()
     # Remove bad.jsonl of an earlier run.
     (options.out / "bad.jsonl").unlink(missing_ok=True)
     if inputs.bad:

@@ -32,7 +32,7 @@ def parse_path(text: str) -> Path:
     try:
         path: Any = UPath(text)
         exists = path.exists()
-    except Exception as error:  # Each file system has its own, such as those of missing credentials.
+    except Exception as error:  # Each file system has its own errors, such as missing credentials.
         problem = f"{text} cannot be read: {type(error).__name__}: {error}"
         raise ArgumentTypeError(without_secrets(problem)) from None
     if not exists:

@@ -58,7 +58,7 @@ def _with_inferred(schema: pa.Schema | None, read: Callable[[], Blocks]) -> pa.S
     for name in types.keys() - known.keys():
         kind = types[name]
         with _as_strings(types, name):
-            # Not all types can be written: that of {} cannot.
+            # Not all types can be written: the type of {} cannot.
             pq.write_table(pa.schema([(name, kind)]).empty_table(), io.BytesIO())
             for rows in read() if not pa.types.is_string(kind) else ():
                 pa.array([row.get(name) for row in rows], kind)

@@ -157,7 +157,7 @@ def kappas(chosen: pd.DataFrame, bootstrap: Bootstrap) -> pd.DataFrame:
 
 
 def kappa_by_quality(scores: Scores, pairs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Cohen's kappa of the judge and all metrics, over all pairs, and over those of each quality.
+    """Cohen's kappa of the judge and all metrics, over all pairs, and over the pairs of each quality.
 
     Returns `part`, `first`, `second` and `kappa` of all pairs of annotators;
     and the mean `kappa` between `groups` of them, with its interval, `part` and `n`.

@@ -14,6 +14,7 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ p: paired randomization test over questions, after Holm's correction for all mod
 def report(
     references: Rows,
     settings: dict[str, Any],
-    answers: Mapping[str, str],
+    answers: Mapping[str, Path],
     rounds: int = 20,
     strip: Sequence[str] = (),
     confidence: float = 0.95,
@@ -147,7 +148,7 @@ def against_people(
     `metric` is `compute` of probeval, with its settings. Returns a dict: the mean divergences of the model, "own", and
     of "people"; their "difference", with an "interval", and the "p" of a paired randomization test over questions.
     """
-    # The splits are those of every other model.
+    # All models have the same splits.
     splits, draws = np.random.default_rng(0).spawn(2)
     samples = []
     gold = []

@@ -3,7 +3,7 @@
     text-metrics probe sensitivity targets.jsonl
 
 The model gives people's answers, one wording for each cluster, with their frequencies; then a cluster is dropped, two
-neighbouring ranks are swapped, or a share of the answers moves. Scores: probeval; those of ProtoQA, for answers ranked
+neighbouring ranks are swapped, or a share of the answers moves. Scores: probeval; ProtoQA's scores, for answers ranked
 by frequency; and top-1 accuracy, whether the most common answer is in people's most common cluster.
 """
 

@@ -119,8 +119,8 @@ def _arrange(
 ) -> tuple[np.ndarray, list[Subsets]]:
     """Permute the texts of a set among its slots, each a group and a weight.
 
-    Returns the shares of the g groups, and 1 + g batches of subsets: all texts, then those of each group. A batch has
-    a subset for each arrangement, the observed one first.
+    Returns the shares of the g groups, and 1 + g batches of subsets: all texts, then the texts of each group. A batch
+    has a subset for each arrangement, the observed one first.
     """
     start = int(scorer.starts[set_index])
     part = slice(start, start + len(labels))

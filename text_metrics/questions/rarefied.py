@@ -95,7 +95,7 @@ def _subsets(scorer: SubsetScorer, k: int, draws: int, seed: int) -> Iterator[Su
         if size < k:
             continue
         places = _places(size, k, draws, seed)
-        # Places are those of sorted texts: the order in which texts were given does not change what is drawn.
+        # Places are in sorted texts: the order in which texts were given does not change the draws.
         by_text = np.array([sorted(row, key=scorer.sets.texts.__getitem__) for row in rows.tolist()])
         # Texts keep the given order in a subset, because some results depend on it.
         chosen = np.sort(by_text[:, places], axis=2).reshape(-1, k)

@@ -25,7 +25,7 @@ class Subsets(NamedTuple):
 
     owners : ndarray of shape (s,), the set of each
     rows : ndarray of shape (s, k), flat indices of the texts, in the order in which they are scored
-    weights : ndarray of shape (s, k), if they differ from those of the texts
+    weights : ndarray of shape (s, k), if they differ from the weights of the texts
     """
 
     owners: np.ndarray

@@ -1,7 +1,7 @@
 """Find caveats: faults in the texts that could mislead the readers of a report."""
 
 from collections.abc import Iterator, Mapping
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -115,32 +115,58 @@ def _of_answers(name: str, marks: Marks, systems: list[str]) -> Iterator[Caveat]
 
 
 def _of_lengths(inputs: Inputs) -> Iterator[Caveat]:
-    """Name the systems whose texts differ in length from those of another one, and the pair that differs most."""
-    lengths = {name: word_counts(texts) for name, texts in inputs.by_system().items()}
-    if inputs.people is not None:
-        lengths["people"] = word_counts(text for texts in inputs.people.values() for text in texts)
+    """Name the systems whose texts differ in length from those of another one, or of people."""
+    names = inputs.systems
+    lengths = [word_counts(texts) for texts in inputs.by_system().values()]
     apart = {}
-    for pair in combinations(lengths, 2):
-        first, second = (lengths[name] for name in pair)
-        difference = abs(first.mean() - second.mean())
-        if difference >= max(_LENGTHS_APART * np.sqrt((first.var() + second.var()) / 2), TIE):
+    for pair in combinations(range(len(names)), 2):
+        difference = _difference(*(lengths[i] for i in pair))
+        if difference is not None:
             apart[pair] = difference
     if apart:
-        # The first of equals.
-        names = list(apart)[int(first_maximum(np.array(list(apart.values()))))]
-        words = [number(lengths[name].mean(), 1) for name in names]
-        names_apart = set().union(*apart)
-        systems = [i for i, name in enumerate(inputs.systems) if name in names_apart]
-        in_doubt = listed(inputs.systems[i] for i in systems)
+        first, second = _largest(apart)
+        systems = sorted(set().union(*apart))
+        in_doubt = listed(names[i] for i in systems)
         yield Caveat(
             LENGTHS,
-            f"Texts of {names[0]} have {words[0]} words, of {names[1]} {words[1]}. All measures of diversity depend on "
+            f"Texts of {names[first]} have {number(lengths[first].mean(), 1)} words, of {names[second]} "
+            f"{number(lengths[second].mean(), 1)}. All measures of diversity depend on "
             "length: Vendi score, meanings and Chamfer diversity, too, in a direction that differs with the settings. "
             f"In doubt is the order of {in_doubt}: compare texts cut to the same length (--same-length).",
             systems,
             list(BY_LENGTH),
             is_doubt=True,
         )
+    if inputs.people is None:
+        return
+    of_people = word_counts(chain.from_iterable(inputs.people.values()))
+    beside = {}
+    for i, of_system in enumerate(lengths):
+        difference = _difference(of_system, of_people)
+        if difference is not None:
+            beside[i] = difference
+    if beside:
+        i = _largest(beside)
+        yield Caveat(
+            "lengths beside people",
+            f"Texts of {names[i]} have {number(lengths[i].mean(), 1)} words, of people {number(of_people.mean(), 1)}. "
+            f"In doubt is how close {listed(names[i] for i in beside)} are to people.",
+            list(beside),
+            ["vendi_embed"],
+            is_doubt=True,
+        )
+
+
+def _difference(first: np.ndarray, second: np.ndarray) -> float | None:
+    """Return the difference of two mean lengths; None if it is too small to explain other numbers."""
+    difference = float(abs(first.mean() - second.mean()))
+    least = max(_LENGTHS_APART * np.sqrt((first.var() + second.var()) / 2), TIE)
+    return difference if difference >= least else None
+
+
+def _largest(differences: Mapping[Any, float]) -> Any:
+    """Return the key of the largest value, the first of equals."""
+    return list(differences)[int(first_maximum(np.array(list(differences.values()))))]
 
 
 def _of_languages(i: int, name: str, texts: list[str], readers: Mapping[str, tuple[str, ...]]) -> Iterator[Caveat]:

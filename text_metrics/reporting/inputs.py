@@ -3,7 +3,6 @@
 Nothing here imports torch, so that invalid input is reported at once.
 """
 
-import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -18,7 +17,7 @@ from text_metrics.files.columns import Column, column_of, missing
 from text_metrics.files.rows import Row, Source
 from text_metrics.files.sets import Keys, Reader, Unit, common_size
 from text_metrics.files.systems import check_one_system, count_repeats, repeat_sentences, warn_of_repeats
-from text_metrics.options import form_of
+from text_metrics.options import Options, form_of
 from text_metrics.reporting.lengths import word_counts
 from text_metrics.reporting.results import Origin
 from text_metrics.texts import PROMPT, Marks, clean
@@ -286,8 +285,10 @@ def read_frame(frame: Any, people: Any, strip: Sequence[str], **keys: str | None
     """
     if PROMPT in strip and keys["context"] is None:
         raise ValueError("strip: 'prompt' requires contexts, the column of the prompts that the texts answer.")
-    tables = {Path(name): Table(each, name) for name, each in (("table", frame), ("people", people)) if each is not None}
-    options = argparse.Namespace(
+    tables = {
+        Path(name): Table(each, name) for name, each in (("table", frame), ("people", people)) if each is not None
+    }
+    options = Options(
         files={"table": Path("table")},
         people=None if people is None else Path("people"),
         quality_scale=1,
@@ -315,7 +316,7 @@ def _parse(sets: Any, name: str) -> TextSets:
     return parsed
 
 
-def read_inputs(options: argparse.Namespace, tables: Mapping[Path, Table] = {}) -> Inputs:
+def read_inputs(options: Any, tables: Mapping[Path, Table] = {}) -> Inputs:
     """Read all files, or the tables of their names, and pair the systems; raises a ValueError for a wrong file."""
     keys = Keys(options.text_key, options.id_key, options.system_key)
     form = form_of(options)

@@ -29,8 +29,8 @@ def latex(
 ) -> str:
     """Return a table, and another one below it, as a float of LaTeX that needs the packages booktabs and graphicx.
 
-    Each is no wider than the line, which is that of the whole page if `wide`. Scripts that pdflatex does not set, such as Chinese, need lualatex and a font that
-    has them.
+    Each is no wider than the line, which is that of the whole page if `wide`. Scripts that pdflatex does not set, such
+    as Chinese, need lualatex and a font that has them.
     """
     environment = "table*" if wide else "table"
     lines = [

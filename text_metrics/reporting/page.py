@@ -14,7 +14,17 @@ from jinja2 import Environment, FileSystemLoader
 from text_metrics.core_api import Signature, parse_choice
 from text_metrics.files.storage import write_text, written_whole
 from text_metrics.loading import load_metric
-from text_metrics.reporting.formats import count, decimals, interval, listed, number, p_value, percent, printable, with_p
+from text_metrics.reporting.formats import (
+    count,
+    decimals,
+    interval,
+    listed,
+    number,
+    p_value,
+    percent,
+    printable,
+    with_p,
+)
 from text_metrics.reporting.markup import latex, latex_escaped, markdown, one_line
 from text_metrics.reporting.pictures import pictures
 from text_metrics.reporting.plots import COLORS, themed
@@ -84,7 +94,7 @@ def _engine(report: Report) -> str:
 
 
 def methods(report: Report) -> dict[str, str]:
-    """Return the paragraph that says how the numbers were computed, the signatures, and references in BibTeX, by file."""
+    """Return the paragraph on how the numbers were computed, the signatures, and references in BibTeX, by file."""
     by_name = {metric.name: metric for metric in report.metrics}
     signatures = [metric.signature for metric in report.metrics]
     if report.likeness is not None:
@@ -256,7 +266,9 @@ def _people(people: People, names: list[str]) -> Table:
         "p": [p_value(part.p, part.least_p) for part, _ in rows],
     }
     divided = ", with people divided at random" if len(rows) > len(names) else ""
-    caption = f"{count(people.n_texts, 'text')} of each side on {count(people.n_prompts, 'prompt')}{divided}; p unadjusted."
+    caption = (
+        f"{count(people.n_texts, 'text')} of each side on {count(people.n_prompts, 'prompt')}{divided}; p unadjusted."
+    )
     return Table(caption, pd.DataFrame(columns))
 
 

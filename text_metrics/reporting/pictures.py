@@ -1,5 +1,6 @@
 """The pictures of a report, as SVG and PDF without a date."""
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,9 @@ class Picture(NamedTuple):
 
 def pictures(report: Report) -> dict[str, Picture]:
     """Draw the pictures of a report by section, from its numbers alone."""
-    with styled("".join(map(_short, report.systems))):
+    with styled("".join(map(_short, report.systems))), warnings.catch_warnings():
+        # It says once what matplotlib says of each glyph.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
         return _drawn(report)
 
 

@@ -2,7 +2,6 @@
 
 import io
 import re
-import warnings
 from typing import Any
 
 import matplotlib
@@ -10,6 +9,7 @@ from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, fontManager, get_font
 
+from text_metrics.core_api import warn
 from text_metrics.reporting.formats import printable
 
 # Light and dark values, which stay apart for the colour-blind.
@@ -60,7 +60,7 @@ _STYLE: dict[Any, Any] = {
 
 def styled(text: str = "") -> Any:
     """Return the style, as a context or a decorator of functions that draw, with fonts that have the text."""
-    return matplotlib.rc_context(_STYLE | {"font.family": find_fonts(text)})
+    return matplotlib.rc_context(_STYLE | ({"font.family": find_fonts(text)} if text else {}))
 
 
 def find_fonts(text: str) -> list[str]:
@@ -71,17 +71,18 @@ def find_fonts(text: str) -> list[str]:
     default = matplotlib.rcParamsDefault["font.sans-serif"][0]
     fonts = [default]
     missing = _lacking(findfont(default), {character for character in text if not character.isspace()})
-    for entry in fontManager.ttflist if missing else ():
+    # Last Resort, which comes with matplotlib, has a box for every character.
+    entries = [entry for entry in fontManager.ttflist if not entry.name.startswith("Last Resort")]
+    for entry in entries if missing else ():
         left = _lacking(entry.fname, missing)
         if len(left) < len(missing):
             fonts.append(entry.name)
             missing = left
     if missing:
         characters = "".join(sorted(missing))
-        warnings.warn(
+        warn(
             f"no installed font has the characters {characters!r} of the names: the figures in PDF show boxes. Install "
-            "one, such as the package fonts-noto-cjk, and delete the cache of matplotlib.",
-            stacklevel=2,
+            "one, such as the package fonts-noto-cjk, and delete the cache of matplotlib."
         )
     return fonts
 
@@ -110,6 +111,8 @@ def to_svg(figure: Figure, description: str) -> str:
     """Draw a figure as SVG without a date; its description is for those who cannot see it."""
     file = io.StringIO()
     figure.savefig(file, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    # The PDF has the same layout.
+    figure.set_layout_engine("none")
     # Without the declaration and names of groups, a page can hold several.
     svg = re.sub(r'<g id="[^"]*">', "<g>", re.sub(r"^.*?<svg", "", file.getvalue(), flags=re.DOTALL))
     return printable(f'<svg role="img" aria-label="{escape(description)}"{svg}')

@@ -240,7 +240,7 @@ class Report:
     stripped : by system, and "people", from how many texts what is not the answer was removed, by kind, and how many
         are "empty" without it; nothing if nothing was to be removed
     collapse, spread : for each system, its prompts of least and of most diversity, the most extreme first
-    set_sizes : the least and the largest number of texts of a system on a prompt
+    set_sizes, n_texts : the least and the largest number of texts of a system on a prompt, and the number of all
     order : in which systems are shown; by default that of the first metric
     are_steps : whether the systems are steps of one parameter, whose means a line joins
     power : of the tests of the first metric; None where they are undefined
@@ -269,6 +269,7 @@ class Report:
     stripped: dict[str, dict[str, int]] = field(default_factory=dict)
     spread: list[list[Collapse]] = field(default_factory=list)
     set_sizes: list[int] = field(default_factory=list)
+    n_texts: int = 0
     order: list[int] = field(default_factory=list)
     are_steps: bool = False
     power: Power | None = None

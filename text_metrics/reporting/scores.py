@@ -164,8 +164,12 @@ def report(
     if columns := column_names(systems):
         if text is None or id is None or prompts is not None:
             raise ValueError(f"a table needs text and id, and no prompts. Its columns are {', '.join(columns)}.")
-        keys = {"text": text, "id": id, "system": system, "context": contexts, "classes": classes}
-        inputs = read_frame(systems, people, kinds, **keys, quality=None if quality == GRUEN else quality)
+        keys: dict[str, Any] = {"text": text, "id": id, "system": system, "context": contexts, "classes": classes}
+        keys["quality"] = None if isinstance(quality, str) and quality == GRUEN else quality
+        for name, key in keys.items():
+            if key is not None and not isinstance(key, str):
+                raise TypeError(f"{name} must be a column of the table. Got {type(key).__name__}.")
+        inputs = read_frame(systems, people, kinds, **keys)
     else:
         if (text, id, system) != (None, None, None):
             raise TypeError(f"text, id and system are columns of a table. Got {type(systems).__name__} as systems.")
@@ -312,6 +316,7 @@ def build(inputs: Inputs, choices: Choices, settings: Mapping[str, Any]) -> Repo
         stripped=stripped,
         spread=spread,
         set_sizes=[int(inputs.sizes.min()), int(inputs.sizes.max())],
+        n_texts=int(inputs.sizes.sum()),
         order=order,
         are_steps=steps is not None,
         power=find_power(metrics[0], choices),
@@ -424,7 +429,7 @@ def find_power(metric: Metric, choices: Choices) -> Power | None:
 def find_commit() -> str | None:
     """Return the commit of the checkout, or of the installation from a repository; None if it is not known."""
     with suppress(PackageNotFoundError, KeyError, TypeError):
-        installed = json.loads(distribution("text-metrics").read_text("direct_url.json"))
+        installed = json.loads(distribution("text-metrics").read_text("direct_url.json") or "{}")
         return installed["vcs_info"]["commit_id"][:_DIGITS]
     root = FOLDER.parent
     if not (root / ".git").exists():

@@ -42,11 +42,11 @@ def _leader(report: Report, metric: Metric, what: str) -> tuple[str, str]:
     test = tests[behind[0]]
     ends = sorted(abs(end) for end in test.interval or ())
     difference = estimate(abs(test.difference), ends, decimals([(None, test.interval)]))
-    p = with_p(test.p_holm)
-    largest = max(p for p in p_values.values() if p is not None)
-    if with_p(largest) != p:
-        p = f"{p}; {with_p(largest).replace('=', '≤')} against every other system"
-    more = f", {difference} more than {systems[behind[0]]}, the next ({p}, after Holm's adjustment)"
+    shown = with_p(test.p_holm)
+    largest = with_p(max(p for p in p_values.values() if p is not None))
+    if largest != shown:
+        shown = f"{shown}; {largest.replace('=', '≤')} against every other system"
+    more = f", {difference} more than {systems[behind[0]]}, the next ({shown}, after Holm's adjustment)"
     return f"{systems[leader]} is first, with {mean}", more
 
 
@@ -72,8 +72,8 @@ def _first(report: Report) -> str:
     if doubted:
         titles = [metric.title for metric in (main, *rest) if metric.name in doubted]
         answer += (
-            f" Its texts differ in length from those of others, on which {listed(titles, len(titles))} depend: see what "
-            "could mislead."
+            f" Its texts differ in length from those of others, on which {listed(titles, len(titles))} depend: see "
+            "what could mislead."
         )
     return answer
 
@@ -150,8 +150,8 @@ def _power(report: Report, main: Metric) -> str:
     others = "every other system" if len(report.systems) > 2 else "the other one"
     answer = (
         f"With {count(len(report.prompts), 'prompt')}, a system is found first if its mean {main.title} is truly "
-        f"{power.smallest_lead:.3g} above that of {others} (80\u00a0% power, after Holm's adjustment); smaller leads may be "
-        "missed."
+        f"{power.smallest_lead:.3g} above that of {others} (80\u00a0% power, after Holm's adjustment); smaller leads "
+        "may be missed."
     )
     if power.n_needed is not None:
         answer += f" A lead of {power.difference:g} needs about {count(power.n_needed, 'prompt')} like these."

@@ -124,23 +124,18 @@ def compute_of_sets(metric: Any, sets: list[list[str]], settings: Mapping[str, A
 
 
 def name_numbers(metric: Any, result: Mapping[str, Any]) -> dict[str, float]:
-    """Name the numbers of a result for a log, each with its metric; the metric's own is NaN if there is none.
+    """Name the numbers of a result for a log; the metric's own is NaN if there is none.
 
     A number for which lower is better or more diverse is also returned negated, as `neg_<name>`.
     """
-    numbers = {name: float(value) for name, value in result_numbers(result) if value is not None}
-    numbers.setdefault(metric.name, math.nan)
+    named = {name: float(value) for name, value in result_numbers(result) if value is not None}
+    named.setdefault(metric.name, math.nan)
     for name, value in result.items():
         if name.endswith("confidence_interval") and value is not None:
             stem = name.removesuffix("interval")
-            numbers |= {f"{stem}low": value[0], f"{stem}high": value[1]}
-    named = {}
-    for name, value in numbers.items():
-        full_name = name if metric.name in name else f"{metric.name}_{name}"
-        named[full_name] = value
-        if _is_decreasing(metric, name):
-            named[f"neg_{full_name}"] = -value
-    return named
+            named |= {f"{stem}low": value[0], f"{stem}high": value[1]}
+    decreasing = [name for name in named if _is_decreasing(metric, name)]
+    return named | {f"neg_{name}": -named[name] for name in decreasing}
 
 
 def _is_decreasing(metric: Any, name: str) -> bool:

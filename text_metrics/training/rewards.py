@@ -215,8 +215,10 @@ class RewardFunction:
             warn(
                 f"set_size={self.set_size} is wrong: the prompts have {size} consecutive completions, which are a set."
             )
-        self._has_rewarded |= size >= (_FEWEST if self.quality is None else 2)
-        if is_training and not self._has_rewarded:
+        fewest = _FEWEST if self.quality is None else 2
+        self._has_rewarded |= size >= fewest
+        # A caller that is not of TRL may be evaluating fewer texts than it trains with.
+        if size < fewest and is_training and (by_trainer or not self._has_rewarded):
             raise ValueError(
                 f"{self.__name__} needs 3 completions of a prompt, or 2 and quality, because all rewards of a smaller "
                 f"set are equal. Got sets of {size}."
@@ -282,7 +284,7 @@ def _ask_trainer(columns: Mapping[str, Any]) -> tuple[int | None, bool]:
     return trainer.num_generations if is_training else trainer.num_generations_eval, is_training
 
 
-def _distinct_shares(classes: list[int]) -> list[float]:
+def _distinct_shares(classes: list[int]) -> list[float | None]:
     """Return for each text of a set the share of the others that are not of its class, in [0, 1]."""
     n = len(classes)
     sizes = Counter(classes)

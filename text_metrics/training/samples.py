@@ -203,7 +203,8 @@ class SampleCallback(TrainerCallback):
         for metric, settings in self.metrics:
             result = compute_of_sets(metric, sets, settings)
             self.signatures[metric.name] = self.strip.sign(result["signature"])
-            named |= name_numbers(metric, result)
+            for name, value in name_numbers(metric, result).items():
+                named[_with_metric(name, metric.name)] = value
         return named
 
 
@@ -217,6 +218,14 @@ def _ids(prompts: list[Any], contexts: list[str]) -> list[str]:
     if len(forms) != 1 or len(set(wholes)) < len(wholes):
         raise ValueError("prompts must be different texts, or all of them different chats.")
     return [whole if contexts.count(context) > 1 else context for whole, context in zip(wholes, contexts, strict=True)]
+
+
+def _with_metric(name: str, metric_name: str) -> str:
+    """Put the metric's name before that of a number without it, behind `neg_`."""
+    if metric_name in name:
+        return name
+    sign = "neg_" if name.startswith("neg_") else ""
+    return f"{sign}{metric_name}_{name.removeprefix(sign)}"
 
 
 def _read_tokenizer(trainer: Mapping[str, Any]) -> Any:
