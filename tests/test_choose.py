@@ -218,6 +218,10 @@ def test_a_choice_in_python_is_that_of_the_command(tmp_path, load):
     assert sorted(text_metrics.choose(SETS[0])["chosen"]) == [0, 1, 2, 3]
     with pytest.raises(TypeError, match=r"'kep'.*'keep'"):
         text_metrics.choose(SETS[0], kep=1)
+    with pytest.raises(TypeError, match=r"texts\[1\]\[0\]"):
+        text_metrics.choose([["a"], [5]])
+    with pytest.raises(ValueError, match="texts is empty"):
+        text_metrics.choose([])
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])

@@ -12,9 +12,9 @@ from tests import programs
 from tests.commands import run_command
 from tests.files import read_jsonl, write_jsonl
 from text_metrics.console import EXIT_IN_USE, EXIT_LIMIT, EXIT_USAGE
+from text_metrics.core_api import mean_estimate
 from text_metrics.files.written import find_writer
 from text_metrics.jobs.locks import locked
-from text_metrics.metrics._core.core_intervals import mean_estimate
 from text_metrics.statistics import contrast, drift, unpaired_test
 
 WORDS = ["tea", "sea", "dog", "park", "rain", "boat", "song", "moon", "door", "lamp", "bread", "stone"]

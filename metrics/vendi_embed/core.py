@@ -632,34 +632,32 @@ def locate(index: int, sizes: np.ndarray) -> tuple[int, int]:
     return set_index, int(index - (ends[set_index] - sizes[set_index]))
 
 
-def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
-    """Read `predictions` as sets of texts.
+def parse_sets(predictions: Any, set_size: int | None = None, name: str = "predictions") -> TextSets:
+    """Read `predictions`, which errors call by a name, as sets of texts.
 
     Nested lists are sets, whose sizes are checked against `set_size`; a flat list is one set or, with `set_size`,
     consecutive sets. Raises a TypeError if `predictions` or a set is not a list, or a text is not a string; and a
     ValueError if there is no text, a set is empty, or `set_size` does not divide the number of texts.
     """
-    items = as_list(predictions, "predictions", "a list of texts or a list of lists of texts")
+    items = as_list(predictions, name, "a list of texts or a list of lists of texts")
     if not items:
-        raise ValueError("predictions is empty: there is no text to score.")
+        raise ValueError(f"{name} is empty: there is no text to score.")
     if isinstance(items[0], str):
-        check_characters(items, lambda i: f"predictions[{i}]")
+        check_characters(items, lambda i: f"{name}[{i}]")
         size = set_size or len(items)
         if len(items) % size:
             raise ValueError(f"set_size must divide the number of texts, {len(items)}. Got {size}.")
         return TextSets(items, np.full(len(items) // size, size, dtype=np.int64), nested=False)
     expected = "a list of texts, if any is, or a text"
-    members = [
-        item if type(item) is list else as_list(item, f"predictions[{i}]", expected) for i, item in enumerate(items)
-    ]
+    members = [item if type(item) is list else as_list(item, f"{name}[{i}]", expected) for i, item in enumerate(items)]
     sizes = np.fromiter(map(len, members), np.int64, len(members))
     if not sizes.all():
-        raise ValueError(f"predictions[{sizes.argmin()}] is an empty set.")
+        raise ValueError(f"{name}[{sizes.argmin()}] is an empty set.")
     if set_size is not None and (sizes != set_size).any():
         i = int(np.argmax(sizes != set_size))
-        raise ValueError(f"set_size is {set_size}, but predictions[{i}] holds {sizes[i]} texts.")
+        raise ValueError(f"set_size is {set_size}, but {name}[{i}] holds {sizes[i]} texts.")
     sets = TextSets(list(itertools.chain.from_iterable(members)), sizes, nested=True)
-    check_characters(sets.texts, lambda i: "predictions[{}][{}]".format(*locate(i, sizes)))
+    check_characters(sets.texts, lambda i: "{}[{}][{}]".format(name, *locate(i, sizes)))
     return sets
 
 

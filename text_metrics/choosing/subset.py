@@ -1,7 +1,7 @@
 """Choose a diverse subset of good texts of each set."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -99,7 +99,7 @@ def choose(texts: Any, keep: int | None = None, **settings: Any) -> dict[str, An
     if keep is not None:
         settings["keep"] = keep
     parsed = ChoiceSettings.read(settings, "choose")
-    sets = parse_sets(texts, parsed.set_size)
+    sets = parse_sets(texts, parsed.set_size, "texts")
     quality = np.ones(len(sets.texts))
     if parsed.quality is not None:
         quality = parse_values(parsed.quality, sets, "quality")
@@ -139,9 +139,8 @@ def _embed(sets: TextSets, settings: ChoiceSettings) -> tuple[np.ndarray, dict[s
         encoded = embed_sets(sets, settings)
         return encoded.rows, dict(encoded.signed)
     labels = flatten(settings.classes, sets, "classes", "label", are_lists=False)
-    codes = []
-    for i, members in enumerate(split_list(labels, sets.sizes)):
-        codes.append(number_labels(members, lambda j, i=i: f"classes (set {i}, text {j})"))
+    number_labels(labels, lambda i: f"classes ({sets.where(i)})")
+    codes = [number_labels(members, str) for members in split_list(labels, sets.sizes)]
     numbers = np.concatenate(codes)
     # Equal for texts of one class of a set, orthogonal for others.
     return np.eye(numbers.max() + 1, dtype=np.float32)[numbers], {"classes": "given"}
@@ -167,7 +166,7 @@ def _count_equal(sets: TextSets) -> int:
     return sum(len(members) - len(set(members)) for members in split_list(sets.texts, sets.sizes))
 
 
-@cache
+@lru_cache(maxsize=64)
 def _draw(size: int, n: int) -> np.ndarray:
     """Draw n of the numbers below a size at random: the same ones for each set of a size."""
     return np.random.default_rng((_SEED, size, n)).choice(size, n, replace=False)

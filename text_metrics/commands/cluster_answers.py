@@ -13,8 +13,7 @@ columns, and gets `classes`: a name, or a list of them where the row has a list 
 Equal texts of a set are of one class. `score --metric semantic_entropy`, `compare`, `report` and `choose` read them by
 --column classes=classes. A row that cannot be read is skipped with its set and written to <out>.bad.jsonl.
 
-After a crash, the same command repeats no request. Exit codes: 0 all sets are clustered; 1 some have no answer; 3 some
-rows were skipped; 2 the command or file is invalid.
+After a crash, the same command repeats no request.
 """
 
 import json

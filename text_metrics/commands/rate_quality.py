@@ -7,7 +7,6 @@ docs/quality.md says how accurate ratings are.
 
 Each row keeps its columns, and gets `quality`: a rating, or a list of them where the row has a list of texts; null for
 a text without an answer. A row that cannot be read is skipped and written to <out>.bad.jsonl, as by text-metrics score.
-Exit codes: 0 all texts are rated; 1 some have no answer; 3 some rows were skipped; 2 the command or file is invalid.
 
     text-metrics rate-quality texts.jsonl --out rated.jsonl --model my-model --base-url http://localhost:8000/v1
     text-metrics rate-quality data.csv --text-key answer --id-key prompt --out rated.csv --model gpt-4o
