@@ -155,6 +155,6 @@ def test_the_default_path_imports_no_library_of_models(name):
     done = programs.run(FIRST, name, json.dumps(CALLS[name]), json.dumps(UNNEEDED), cwd=METRICS.parent)
     assert done.returncode == 0, done.stderr
     *imported, peak = json.loads(done.stdout.splitlines()[-1])
-    print(f"{name}: {peak / 1000:.0f} MB")
     assert imported == [[], []]
-    assert peak < 480_000
+    # WordNet takes 100 MB.
+    assert peak < (580_000 if name == "probeval" else 480_000)
