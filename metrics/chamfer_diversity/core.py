@@ -1155,17 +1155,18 @@ def read_weights(path: Path) -> dict[str, Any]:
     from safetensors import safe_open
 
     weights: dict[str, Any] = {}
-    with safe_open(path, framework="pt") as file:
+    # What is concatenated is not read from the mapping that stays, or memory would hold it twice.
+    with safe_open(path, framework="pt") as file, safe_open(path, framework="np") as copied:
         for name in file.keys():  # noqa: SIM118 - it is not a dictionary
             if name.startswith(_UNUSED_WEIGHTS):
                 continue
-            tensor = file.get_tensor(name)
             place, rows = weight_place(name)
             if rows == slice(None):
-                weights[place] = tensor
+                weights[place] = file.get_tensor(name)
             else:
-                whole = weights.setdefault(place, torch.empty(len(_PROJECTIONS) * _SIZE, *tensor.shape[1:]))
-                whole[rows] = tensor
+                part = torch.from_numpy(copied.get_tensor(name))
+                whole = weights.setdefault(place, torch.empty(len(_PROJECTIONS) * _SIZE, *part.shape[1:]))
+                whole[rows] = part
     return weights
 
 

@@ -228,10 +228,11 @@ class CompactLoaded(Loaded):
 def read_model(weights: Path, device: str) -> CompactLoaded:
     """Read the model, with its adapters added to the weights of the encoder."""
     with safe_open(weights, framework="pt", device=device) as file:
-        tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         calibration = json.loads(file.metadata()["calibration"])
     adapters = {name.removeprefix(ADAPTERS): tensors.pop(name) for name in list(tensors) if name.startswith(ADAPTERS)}
     # The file does not hold the weights of the encoder.
     encoder = load_minilm(find_model(DEFAULT_MODEL), device).with_adapters(adapters)
-    model = CompactModel(encoder.network, build_heads(tensors), calibration)
+    heads = build_heads({name: tensor.float() for name, tensor in tensors.items()})
+    model = CompactModel(encoder.network, heads, calibration)
     return CompactLoaded(model, encoder.tokenizer, _LIMIT)
