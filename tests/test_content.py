@@ -222,7 +222,10 @@ def own_data(tmp_path, monkeypatch):
     file.write_text("".join(json.dumps(row) + "\n" for row in people), encoding="utf-8")
     monkeypatch.setenv("METRICS_TEST_DATA", str(tmp_path))
     settings = training.SETTINGS.read_text(encoding="utf-8")
-    (tmp_path / "settings.toml").write_text(settings.replace("parts = 4", "parts = 2"), encoding="utf-8")
+    for old, new in {"parts = 4": "parts = 2", "penalties = [0.001, ": "penalties = ["}.items():
+        assert settings.count(old) == 1, old
+        settings = settings.replace(old, new)
+    (tmp_path / "settings.toml").write_text(settings, encoding="utf-8")
     return tmp_path
 
 
