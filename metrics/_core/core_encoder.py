@@ -136,7 +136,7 @@ class EncoderSettings(Settings):
 
     @classmethod
     def prepare(cls) -> None:
-        """Bring the matrix of "content" beside the code; if they are missing, the error comes at use."""
+        """Bring the matrix of "content" beside the code; if it is missing, the error comes at use."""
         with contextlib.suppress(ValueError):
             find_content()
 
