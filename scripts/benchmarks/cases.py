@@ -445,6 +445,14 @@ class FirstSelfBleu(FirstScore):
     given = {"predictions": _TEXTS}  # noqa: RUF012
 
 
+class Demo(FirstScore):
+    title = "`text-metrics demo`, CPU time"
+
+    def setup(self, side: str, n: int) -> None:
+        """Write the program."""
+        self._program = "from text_metrics.__main__ import main; main(['demo'])" if side == "ours" else "import torch"
+
+
 class ScoreCaptions(FirstScore):
     title = "`text-metrics score` of n captions, four a set, by vendi_embed, CPU time"
     claim: float | None = None
