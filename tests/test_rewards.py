@@ -4,6 +4,8 @@ import asyncio
 import math
 import re
 import types
+from decimal import Decimal
+from fractions import Fraction
 from importlib.util import find_spec
 
 import numpy as np
@@ -464,6 +466,10 @@ def test_what_cannot_work_is_named(load):
         ("self_bleu", "self_bleu", {"set_size": 4}),
         ("probeval", "probeval", {}),
         ("gruen", "set_size", {"set_size": 4}),
+        # TRL logs a number of this name.
+        ("vendi_embed", "name", {"name": "reward"}),
+        ("vendi_embed", "name", {"name": ""}),
+        ("vendi_embed", "name", {"name": 1}),
     ]
     for name, parameter, settings in bad:
         with pytest.raises((TypeError, ValueError), match=parameter):
@@ -537,22 +543,30 @@ HARMLESS = [
     (np.float64(0.5), 0.5),
     (torch.tensor(True), 1.0),
     (1, 1.0),
+    (torch.tensor([0.5]), 0.5),
+    (Decimal("0.5"), 0.5),
+    (Decimal("NaN"), None),
+    (Fraction(1, 2), 0.5),
 ]
 
 
 def test_harmless_ratings_end_no_training(load):
     """What TRL takes as a reward is a rating, if it is in [0, 1]."""
     given, expected = zip(*HARMLESS, strict=True)
-    values = expected_rewards(load, "vendi_embed", {"kernel": "ngram"})
+    texts = [*TEXTS, *TEXTS[:4]]
+    asked = [*ASKED, *["a"] * 4]
+    values = text_metrics.contributions("vendi_embed", [*SETS, SETS[0]], kernel="ngram")
+    values = [value for of_set in values for value in of_set]
     products = []
     for rating, value in zip(expected, values, strict=True):
         products.append(None if rating is None else pytest.approx(rating * max(value, 0)))
-    for ratings in (list(given), given):
+    for ratings in (list(given), given, iter(given)):
         reward = text_metrics.for_rewards("vendi_embed", SIZE, quality=lambda r=ratings: r, kernel="ngram")
-        assert call(reward) == products
-    for ratings in (torch.full((12,), 0.5), np.full(12, 0.5)):
+        assert call(reward, texts, asked) == products
+    halves = (torch.full((16,), 0.5), np.full(16, 0.5), torch.full((16, 1), 0.5), map(float, [0.5] * 16))
+    for ratings in halves:
         reward = text_metrics.for_rewards("vendi_embed", SIZE, quality=lambda r=ratings: r, kernel="ngram")
-        assert call(reward) == pytest.approx([max(value, 0) / 2 for value in values])
+        assert call(reward, texts, asked) == pytest.approx([max(value, 0) / 2 for value in values])
 
 
 @pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity", "gruen"])
@@ -587,6 +601,51 @@ def test_two_rewards_of_a_metric_have_different_names(load):
     assert text_metrics.for_rewards("vendi_embed", device="cpu", batch_size=4).__name__ == names[0]
 
 
+@pytest.mark.slow
+def test_two_rewards_of_one_name_end_a_training_at_the_start(tmp_path):
+    """TRL would log the mean of both, as it would of scores of sets."""
+    pytest.importorskip("trl", reason="trl is not installed")
+
+    def build(**settings):
+        settings = {"kernel": "ngram"} | settings
+        return text_metrics.for_rewards("vendi_embed", **settings)
+
+    def vendi_embed_contribution_kernel_ngram(completions, **columns):
+        return [0.0] * len(completions)
+
+    first = {"quality": lambda completions: [0.5] * len(completions)}
+    second = {"quality": lambda completions: [1.0] * len(completions)}
+    encoders = [{"kernel": "embedding", "model": OneHot()}, {"kernel": "embedding", "model": OneHot()}]
+    same = [
+        [build(**first), build(**second)],
+        [build(**encoders[0]), build(**encoders[1])],
+        # Their rewards have different names, and their scores of sets do not.
+        [build(**encoders[0]), build(**encoders[1], **first)],
+        [build(), vendi_embed_contribution_kernel_ngram],
+        [build(), build(name="vendi_embed_kernel_ngram", q=2)],
+    ]
+    for rewards in same:
+        trainer = build_trainer(tmp_path, rewards)
+        with pytest.raises(ValueError, match="name: the trainer has another reward"):
+            trainer.train()
+        assert trainer.state.global_step == 0
+    share = {"reward": "distinct_share", **SAME}
+    different = [
+        build(),
+        build(**first),
+        build(**second, name="second"),
+        text_metrics.for_rewards("semantic_entropy", **share),
+        build(q=2, quality=text_metrics.for_rewards("semantic_entropy", **share)),
+    ]
+    trainer = build_trainer(tmp_path, different, max_steps=1)
+    trainer.train()
+    logged = trainer.state.log_history[0]
+    means = [logged[f"rewards/{reward.__name__}/mean"] for reward in different]
+    # Of the same texts, half the reward.
+    assert means[1] == pytest.approx(means[2] / 2, abs=1e-6)
+    assert means[2] > 0
+
+
 @pytest.mark.parametrize("ratings", [[0.5], [0.5] * 11 + [1.5], [0.5] * 11 + [-1], [0.5] * 11 + ["x"], 0.5])
 def test_wrong_ratings_are_named(load, ratings):
     reward = text_metrics.for_rewards(load("vendi_embed"), SIZE, quality=lambda **columns: ratings, kernel="ngram")
@@ -613,7 +672,7 @@ def test_the_environment_of_the_page_rewards_attempts():
     from verifiers.v1.trace import AgentInfo, Trace, TraceTask
 
     names = {}
-    exec(compile(read_programs()[4], "training.md", "exec"), names)
+    exec(compile(read_programs()[5], "training.md", "exec"), names)
     task = vf.Task(vf.TaskData(prompt="what sleeps in the house"))
     traces = []
     for text in ("the cat", "a cat", "my uncle"):
@@ -628,6 +687,29 @@ def test_the_environment_of_the_page_rewards_attempts():
     assert [trace.reward for trace in traces] == pytest.approx([0.2 * value for value in expected])
 
 
+ONE_PROOF = [
+    "Pair 1 with 100, 2 with 99, and so on: fifty pairs of 101 make 5050.",
+    "Write the row twice, once backwards. Each column adds up to 101, and half of a hundred columns gives 5050.",
+    "The first and the last number have the sum 101, like each such couple, and there are fifty of them: 5050.",
+    "Gauss matched opposite ends of the list, got 101 each time, and multiplied it by fifty.",
+]
+FOUR_PROGRAMS = [
+    "def total(n): return n * (n + 1) // 2",
+    "def total(n): return sum(range(n + 1))",
+    "def total(n): return n + total(n - 1) if n else 0",
+    "def total(n): return comb(n + 1, 2)",
+]
+
+
+def test_an_approach_is_not_seen(load):
+    scores = load("vendi_embed").compute(predictions=[ONE_PROOF, FOUR_PROGRAMS])["scores"]
+    for document in ("README.md", "docs/training.md"):
+        (sentence,) = [
+            line for line in (ROOT / document).read_text(encoding="utf-8").splitlines() if "one proof" in line
+        ]
+        assert [f"{score:.2f}" for score in scores] == re.findall(r"\b\d\.\d\d\b", sentence), document
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "model", "logged"),
@@ -635,10 +717,11 @@ def test_the_environment_of_the_page_rewards_attempts():
         (0, "Qwen/Qwen2.5-0.5B", "eval_samples_vendi_embed"),
         (1, "google/flan-t5-small", "eval_product"),
         (3, "Qwen/Qwen2.5-0.5B-Instruct", "vendi_embed"),
+        (4, "Qwen/Qwen2.5-0.5B-Instruct", "vendi_embed"),
     ],
 )
 def test_the_programs_of_the_page_run(tmp_path, monkeypatch, part, model, logged):
-    if part == 3:
+    if part in (3, 4):
         pytest.importorskip("trl", reason="trl is not installed")
     program = read_programs()[part]
     assert model in program
@@ -652,3 +735,9 @@ def test_the_programs_of_the_page_run(tmp_path, monkeypatch, part, model, logged
     exec(compile(program, "training.md", "exec"), names)
     log = names["trainer"].state.log_history
     assert any(logged in entry for entry in log)
+    if part == 4:
+        for entry in [entry for entry in log if "reward" in entry]:
+            task = entry["rewards/task/mean"]
+            diversity = entry["rewards/vendi_embed_contribution/mean"]
+            assert entry["reward"] == pytest.approx(task + 0.2 * diversity, abs=1e-6)
+            assert diversity > 0

@@ -11,6 +11,7 @@ from transformers import (
     EarlyStoppingCallback,
     PreTrainedTokenizerFast,
     Trainer,
+    TrainerCallback,
     TrainerState,
     TrainingArguments,
     default_data_collator,
@@ -268,6 +269,8 @@ def test_two_processes_share_the_prompts(load, tmp_path):
         ({"prompts": ["a", CHATS[0]]}, "prompts must be"),
         ({"prompts": [CHATS[0], CHATS[1], CHATS[0]]}, "prompts must be"),
         ({"n": 1}, "n must be"),
+        ({"name": "a b"}, "name must be"),
+        ({"name": ""}, "name must be"),
         ({"n": 4, "generation": {"num_return_sequences": 2}}, "num_return_sequences"),
         ({"n": 4, "generation": {"do_sample": False}}, "num_return_sequences"),
         ({"n": 4, "generation": {"do_sample": False, "num_beams": 2}}, "num_beams"),
@@ -296,12 +299,77 @@ def test_what_an_evaluation_needs_is_checked_at_the_start(tmp_path):
         with pytest.raises(ValueError, match=message):
             trainer.train()
         assert trainer.state.global_step == 0
+    pairs = [
+        [build_callback("self_bleu"), build_callback("vendi_embed")],
+        [build_callback("self_bleu", path=path.with_name("one.jsonl"), name=name) for name in ("easy", "hard")],
+    ]
+    for callbacks in pairs:
+        with pytest.raises(ValueError, match="each SampleCallback needs a name"):
+            causal_trainer(tmp_path, tokenizer, callbacks).train()
+        with pytest.raises(ValueError, match="each SampleCallback needs a name"):
+            causal_trainer(tmp_path, tokenizer, callbacks).evaluate()
     with pytest.raises(ValueError, match=r"mine\.jsonl"):
         evaluate_once(build_causal(tokenizer), tokenizer, build_callback("self_bleu", path=path), tmp_path)
     assert path.read_text(encoding="utf-8") == '{"prompt": "a"}\n'
     arguments = TrainingArguments(output_dir=str(tmp_path), use_cpu=True, report_to=[])
     with pytest.raises(ValueError, match="processing_class"):
         build_callback("self_bleu").on_evaluate(arguments, TrainerState(), None, model=build_causal(tokenizer))
+
+
+class Recorder(TrainerCallback):
+    """Record what an integration gets; it comes before the callbacks of a user, as integrations do."""
+
+    def __init__(self):
+        self.logged = []
+
+    def on_log(self, args, state, control, logs=None, **trainer):
+        self.logged.append(dict(logs))
+
+
+class Wrapper(TrainerCallback):
+    """Pass events on to a callback that the Trainer does not know."""
+
+    def __init__(self, callback):
+        self.callback = callback
+
+    def on_train_begin(self, *arguments, **trainer):
+        self.callback.on_train_begin(*arguments, **trainer)
+
+    def on_evaluate(self, *arguments, **trainer):
+        self.callback.on_evaluate(*arguments, **trainer)
+
+
+def test_two_callbacks_have_different_names_and_files(tmp_path):
+    tokenizer = build_tokenizer()
+    recorder = Recorder()
+    easy = build_callback("self_bleu", prompts=PROMPTS[:2])
+    hard = Wrapper(build_callback("self_bleu", prompts=PROMPTS[2:], name="hard"))
+    stopping = {"metric_for_best_model": "eval_hard_self_bleu", "greater_is_better": False}
+    callbacks = [recorder, easy, hard, EarlyStoppingCallback()]
+    trainer = causal_trainer(tmp_path, tokenizer, callbacks, max_steps=2, load_best_model_at_end=False, **stopping)
+    trainer.train()
+    (entry,) = [entry for entry in trainer.state.log_history if "eval_loss" in entry]
+    for name, prompts in (("samples", PROMPTS[:2]), ("hard", PROMPTS[2:])):
+        rows = read_jsonl(tmp_path / f"{name}.jsonl")
+        assert [row["prompt"] for row in rows] == prompts
+        score = text_metrics.load("self_bleu").compute(predictions=[row["texts"] for row in rows])["self_bleu"]
+        assert entry[f"eval_{name}_self_bleu"] == pytest.approx(score)
+        (logged,) = [logged for logged in recorder.logged if f"eval_{name}_self_bleu" in logged]
+        # Integrations get each number once.
+        assert logged[f"eval_{name}_self_bleu"] == entry[f"eval_{name}_self_bleu"]
+        assert not any("hard" in other for other in logged if name == "samples")
+
+
+def test_outside_a_trainer_integrations_get_no_scores(tmp_path):
+    tokenizer = build_tokenizer()
+    args = TrainingArguments(**on_cpu(tmp_path))
+    args.report_to = ["tensorboard"]
+    callback = build_callback("self_bleu")
+    trainer = {"model": build_causal(tokenizer), "processing_class": tokenizer}
+    metrics = {"eval_runtime": 1.0}
+    with pytest.warns(UserWarning, match="tensorboard will not get its scores"):
+        callback.on_evaluate(args, TrainerState(), None, metrics=metrics, **trainer)
+    assert metrics["eval_samples_self_bleu"] >= 0
 
 
 def test_a_new_run_begins_a_new_file(tmp_path, monkeypatch, capsys):

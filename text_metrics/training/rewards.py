@@ -8,8 +8,10 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 from text_metrics.core_api import (
@@ -44,6 +46,8 @@ REWARDS = {
 }
 # Settings that do not change a number, and are no part of a name.
 _UNNAMED = ("batch_size", "cache_dir", "confidence", "device", "progress")
+# Numbers that trainers log themselves.
+_LOGGED = ("entropy", "epoch", "grad_norm", "kl", "learning_rate", "loss", "reward", "reward_std", "step")
 # Two texts of a set have equal contributions, distances and shares.
 _FEWEST = 3
 
@@ -98,7 +102,8 @@ class RewardFunction:
     ------
     TypeError, ValueError
         For arguments that are invalid or not known before training; when called, if completions are not texts, those
-        of a prompt are not a set, the sets are too small for different rewards, or a rating is not in [0, 1].
+        of a prompt are not a set, the sets are too small for different rewards, another reward of the trainer has the
+        same name, or a rating is not in [0, 1].
     """
 
     def __init__(
@@ -118,6 +123,8 @@ class RewardFunction:
         self.contexts = settings.pop(CONTEXTS, None)
         self.settings = settings
         metric_name = parse_choice(self.metric.name, "metric", tuple(REWARDS))
+        if name is not None and (not isinstance(name, str) or name in ("", *_LOGGED)):
+            raise ValueError(f"name must be a text, and no number that trainers log. Got {describe(name)}.")
         if quality is not None and not callable(quality):
             raise TypeError(f"quality must be a reward function. Got {describe(quality)}.")
         if self.metric.items != SETS and (set_size is not None or quality is not None):
@@ -130,6 +137,7 @@ class RewardFunction:
         self.signature = ""
         self.__name__ = name or _name([metric_name, self.reward], differences, quality)
         self.score_name = name or _name([metric_name], differences)
+        self._scored = [metric_name, differences]
         self._has_rewarded = False
         self._warned_of_size = False
 
@@ -142,6 +150,7 @@ class RewardFunction:
         a list of n floats, with None for a text without a rating, or alone in its set.
         """
         columns |= {"prompts": prompts, "completions": completions}
+        self._check_names(columns)
         items = as_list(completions, "completions", "a list of texts or of lists of chat messages")
         # A call of a tool has no text.
         chats = [read_chat(item, "assistant", f"completions[{i}]") for i, item in enumerate(items)]
@@ -189,6 +198,25 @@ class RewardFunction:
             # Multiplying a negative contribution would reward low quality.
             rewards.append(None if rating is None or value is None else rating * max(value, 0.0))
         return rewards
+
+    def _check_names(self, columns: Mapping[str, Any]) -> None:
+        """Raise a ValueError if another reward of the trainer has the name of this one, or of other scores of sets.
+
+        Trainers log the mean of numbers of one name.
+        """
+        functions = getattr(_find_trainer(columns), "reward_funcs", ())
+        others = [function for function in functions if function is not self]
+        if len(others) == len(functions):
+            # It is the quality of another reward.
+            return
+        for function in others:
+            has_name = getattr(function, "__name__", None) == self.__name__
+            has_score_name = isinstance(function, RewardFunction) and function.score_name == self.score_name
+            if has_name or (has_score_name and function._scored != self._scored):
+                raise ValueError(
+                    f"name: the trainer has another reward named {self.__name__!r}, or with scores named "
+                    f"{self.score_name!r}, and would log the mean of both. Pass name= to one of them."
+                )
 
     def _read_size(self, n_texts: int, keys: list[str], columns: Mapping[str, Any]) -> int:
         """Return the number of texts of a set, by the trainer, the prompts or `set_size`, in this order.
@@ -268,16 +296,19 @@ def _name(words: list[str], differences: Mapping[str, Any], quality: Any = None)
         words = [*words, "times", quality_name if quality_name.isidentifier() else QUALITY]
     for setting, value in differences.items():
         # Of an object, such as an encoder, the class.
-        words = [*words, setting, str(value) if isinstance(value, (str, int, float)) else type(value).__name__]
-    return re.sub(r"[^\w.-]+", "_", "_".join(words))
+        is_plain = isinstance(value, (str, int, float, list, tuple))
+        words = [*words, setting, str(value) if is_plain else type(value).__name__]
+    return re.sub(r"[^\w.-]+", "_", "_".join(words)).strip("_")
+
+
+def _find_trainer(columns: Mapping[str, Any]) -> Any:
+    """Return the trainer of TRL that calls, or None: it passes its method `log_metric`."""
+    return getattr(columns.get("log_metric"), "__self__", None)
 
 
 def _ask_trainer(columns: Mapping[str, Any]) -> tuple[int | None, bool]:
-    """Return the number of completions of a prompt, None if unknown, and whether the trainer trains, or evaluates.
-
-    A trainer of TRL passes its method `log_metric`.
-    """
-    trainer: Any = getattr(columns.get("log_metric"), "__self__", None)
+    """Return the number of completions of a prompt, None if unknown, and whether the trainer trains, or evaluates."""
+    trainer = _find_trainer(columns)
     if not hasattr(trainer, "num_generations_eval"):
         return None, True
     is_training = trainer.model.training
@@ -307,6 +338,7 @@ def _rate(quality: Callable[..., Any], columns: dict[str, Any], n_texts: int) ->
         # In a thread of its own, since this one may run an event loop; as a coroutine, which `run` takes alone.
         with ThreadPoolExecutor(1) as threads:
             given = threads.submit(asyncio.run, asyncio.wait_for(given, None)).result()
+    given = list(given) if isinstance(given, Iterator) else given
     values = as_list(given, "quality", "a function that returns a list of ratings")
     if len(values) != n_texts:
         raise ValueError(f"quality must return a rating for each completion. Got {len(values)} for {n_texts}.")
@@ -315,10 +347,15 @@ def _rate(quality: Callable[..., Any], columns: dict[str, Any], n_texts: int) ->
 
 def _read_rating(value: Any, name: str) -> float | None:
     """Read a rating in [0, 1], within `TIE`, as TRL reads rewards: None and NaN are none, a boolean is 0 or 1."""
-    if getattr(value, "ndim", None) == 0:
-        value = value.item()
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    # As a tensor of one number.
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if value is None:
         return None
-    if isinstance(value, (int, float)) and -TIE <= value <= 1 + TIE:
+    if isinstance(value, (Real, Decimal)) and math.isnan(value):
+        return None
+    if isinstance(value, (Real, Decimal)) and -TIE <= value <= 1 + TIE:
         return min(max(float(value), 0.0), 1.0)
     return parse_number(value, name, 0, 1)

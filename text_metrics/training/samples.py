@@ -15,7 +15,7 @@ import torch
 from transformers import EarlyStoppingCallback, GenerationConfig, TrainerCallback
 from transformers.trainer_callback import CallbackHandler
 
-from text_metrics.core_api import QUESTIONS, as_list, parse_count, split_list, warn
+from text_metrics.core_api import QUESTIONS, as_list, describe, parse_count, split_list, warn
 from text_metrics.files.storage import parse_json, write_jsonl
 from text_metrics.training.common import (
     CONTEXTS,
@@ -32,7 +32,8 @@ class SampleCallback(TrainerCallback):
     """Sample, score and save texts at each evaluation of a Trainer of `transformers` or TRL.
 
     The scores are added to the metrics and the log of the evaluation, as `eval_samples_<name>`, and passed to the
-    Trainer's integrations, such as TensorBoard and W&B. `signatures` holds those of the last scores by metric.
+    Trainer's integrations, such as TensorBoard and W&B. `signatures` holds those of the last scores by metric. Outside
+    a Trainer of `transformers`, only the metrics and the log have them.
 
     Parameters
     ----------
@@ -45,13 +46,15 @@ class SampleCallback(TrainerCallback):
         (tokens and chat markers), "prompt", as a list or with commas between them; `path` has whole texts
     path : JSON Lines of the texts, by `step` and `prompt`; `samples.jsonl` in the Trainer's `output_dir` by default. A
         run that starts at step 0 renames the file of an earlier one
+    name : of the scores and the file in place of "samples"; a second callback of a Trainer needs its own
     chat_template_kwargs : of the chat template, such as `{"enable_thinking": False}`, beside those of the Trainer
 
     Raises
     ------
     TypeError, ValueError
         For invalid arguments; at the start of a training, or at an evaluation without one, if the Trainer has no
-        tokenizer, the file has other rows, or an EarlyStoppingCallback that needs a score comes first.
+        tokenizer, the file has other rows, another SampleCallback has the same name or path, or an
+        EarlyStoppingCallback that needs a score comes first.
     """
 
     def __init__(
@@ -64,7 +67,11 @@ class SampleCallback(TrainerCallback):
         path: Any = None,
         strip: Any = None,
         chat_template_kwargs: Mapping[str, Any] | None = None,
+        name: str = "samples",
     ) -> None:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ValueError(f"name must be an identifier, such as 'samples'. Got {describe(name)}.")
+        self.name = name
         self.strip = Stripper(strip)
         self.prompts = as_list(prompts, "prompts", "a list of texts or of chats")
         self.contexts = [read_prompt(prompt, f"prompts[{i}]") for i, prompt in enumerate(self.prompts)]
@@ -80,7 +87,7 @@ class SampleCallback(TrainerCallback):
         known = GenerationConfig().to_dict().keys() & self.generation.keys()
         # It raises a ValueError, such as for fewer beams than texts.
         GenerationConfig(**{name: self.generation[name] for name in known})
-        self._has_file = False
+        self._has_started = False
         self.metrics: list[tuple[Any, dict[str, Any]]] = []
         self.signatures: dict[str, str] = {}
         are_several = isinstance(metrics, Iterable) and not isinstance(metrics, str)
@@ -97,56 +104,74 @@ class SampleCallback(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **trainer: Any) -> None:
         """Check what evaluations need, and begin the file: the Trainer calls this at the start of a training."""
-        self._render(_read_tokenizer(trainer), args)
-        handler = _calling_handler()
-        for callback in handler.callbacks if handler else ():
-            if callback is self:
-                break
-            if isinstance(callback, EarlyStoppingCallback) and "samples_" in str(args.metric_for_best_model):
-                raise ValueError(
-                    "callbacks: SampleCallback must come before EarlyStoppingCallback, which needs its "
-                    f"{args.metric_for_best_model}."
-                )
-        if state.is_world_process_zero:
-            self._begin_file(args, state)
+        self._start(args, state, trainer)
 
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **trainer: Any) -> None:
         """Sample, score, log and save: the Trainer calls this after an evaluation, in all processes."""
+        if not self._has_started:
+            self._start(args, state, trainer)
         tokenizer = _read_tokenizer(trainer)
         sets = self._sample(trainer["model"], tokenizer, args)
         scores_by_rank, _ = gather(self._score(sets) if state.is_world_process_zero else None)
         scores = scores_by_rank[0]
         prefixes = (name.removesuffix("_runtime") for name in metrics or () if name.endswith("_runtime"))
         prefix = next(prefixes, "eval")
-        named = {f"{prefix}_samples_{name}": value for name, value in scores.items()}
+        named = {f"{prefix}_{self.name}_{name}": value for name, value in scores.items()}
         for logged in filter(None, (metrics, *state.log_history[-1:])):
             logged.update(named)
         if handler := _calling_handler():
             # `Trainer.log` would make a further entry of the history.
             handler.on_log(args, state, control, named)
         if state.is_world_process_zero:
-            if not self._has_file:
-                self._begin_file(args, state)
             path = self._path(args)
             step = state.global_step
             rows = [row for row in _read_samples(path) if row["step"] < step]
             rows += [{"step": step, "prompt": self.ids[i], "texts": texts} for i, texts in enumerate(sets)]
             write_jsonl(path, rows)
 
+    def _start(self, args: Any, state: Any, trainer: Mapping[str, Any]) -> None:
+        """Check what evaluations need, and begin the file."""
+        self._render(_read_tokenizer(trainer), args)
+        handler = _calling_handler()
+        if handler is not None:
+            self._check_callbacks(handler.callbacks, args)
+        elif args.report_to:
+            warn(f"SampleCallback is not called by a Trainer: {', '.join(args.report_to)} will not get its scores.")
+        if state.is_world_process_zero:
+            self._begin_file(args, state)
+        self._has_started = True
+
+    def _check_callbacks(self, callbacks: list[TrainerCallback], args: Any) -> None:
+        """Raise a ValueError if another callback has the same name or path, or needs the scores before they exist."""
+        for callback in callbacks:
+            if not isinstance(callback, SampleCallback) or callback is self:
+                continue
+            if callback.name == self.name or callback._path(args) == self._path(args):
+                raise ValueError(
+                    "callbacks: each SampleCallback needs a name= and a path= of its own. Got two with "
+                    f"name={self.name!r}, {callback.name!r}, path={str(self._path(args))!r}."
+                )
+        earlier = callbacks[: callbacks.index(self)] if self in callbacks else []
+        is_needed = f"{self.name}_" in str(args.metric_for_best_model)
+        if is_needed and any(isinstance(callback, EarlyStoppingCallback) for callback in earlier):
+            raise ValueError(
+                "callbacks: SampleCallback must come before EarlyStoppingCallback, which needs its "
+                f"{args.metric_for_best_model}."
+            )
+
     def _path(self, args: Any) -> Path:
-        return Path(self.path or Path(args.output_dir) / "samples.jsonl")
+        return Path(self.path or Path(args.output_dir) / f"{self.name}.jsonl")
 
     def _begin_file(self, args: Any, state: Any) -> None:
         """Rename the file of an earlier run if this one starts at step 0; it may have evaluated before."""
         path = self._path(args)
         rows = _read_samples(path)
-        is_earlier = not self._has_file or any(row["step"] > 0 for row in rows)
+        is_earlier = not self._has_started or any(row["step"] > 0 for row in rows)
         if state.global_step == 0 and rows and is_earlier:
             paths = (path.with_stem(f"{path.stem}.{i}") for i in itertools.count(1))
             kept = next(each for each in paths if not each.exists())
             path.rename(kept)
             warn(f"{path} is of an earlier run. It is now {kept.name}.")
-        self._has_file = True
 
     def _render(self, tokenizer: Any, args: Any) -> list[str]:
         """Return the prompts as texts, chats through the template."""
@@ -246,7 +271,11 @@ def _read_samples(path: Path) -> list[dict[str, Any]]:
 
 
 def _calling_handler() -> CallbackHandler | None:
-    """Return the CallbackHandler that calls this callback, which a Trainer passes to none; None without one."""
+    """Return the CallbackHandler that calls this callback, which a Trainer passes to none; None without one.
+
+    A Trainer logs before `on_evaluate`, and its integrations come before the callbacks of a user: nothing that such a
+    callback can change reaches them.
+    """
     for frame, _ in traceback.walk_stack(inspect.currentframe()):
         caller = frame.f_locals.get("self")
         if isinstance(caller, CallbackHandler):
