@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 from transformers import (
     DataCollatorForLanguageModeling,
@@ -274,6 +275,7 @@ def test_two_processes_share_the_prompts(load, tmp_path):
         ({"n": 4, "generation": {"num_return_sequences": 2}}, "num_return_sequences"),
         ({"n": 4, "generation": {"do_sample": False}}, "num_return_sequences"),
         ({"n": 4, "generation": {"do_sample": False, "num_beams": 2}}, "num_beams"),
+        ({"generation": {"max_tokens": 5}}, "arguments of generate. Got max_tokens"),
     ],
 )
 def test_what_cannot_be_is_named_before_the_training(arguments, message):
@@ -358,6 +360,29 @@ def test_two_callbacks_have_different_names_and_files(tmp_path):
         # Integrations get each number once.
         assert logged[f"eval_{name}_self_bleu"] == entry[f"eval_{name}_self_bleu"]
         assert not any("hard" in other for other in logged if name == "samples")
+
+
+def test_a_training_without_evaluations_says_so(tmp_path):
+    callback = build_callback("self_bleu")
+    trainer = causal_trainer(tmp_path, build_tokenizer(), [callback], max_steps=1, eval_strategy="no")
+    with pytest.warns(UserWarning, match="eval_strategy is 'no'"):
+        trainer.train()
+
+
+def test_texts_end_at_a_stop_string(tmp_path):
+    symbols = ["<pad>", "</s>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    bytewise = Tokenizer(models.BPE({symbol: i for i, symbol in enumerate(symbols)}, []))
+    bytewise.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bytewise.decoder = decoders.ByteLevel()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=bytewise, pad_token="<pad>", eos_token="</s>")
+    stops = list("abcdefghijklmnopqrstuvwxyz")
+    generation = {"max_new_tokens": 20, "top_k": 0, "stop_strings": stops}
+    callback = build_callback("self_bleu", ["a", "b"], generation=generation)
+    evaluate_once(build_causal(tokenizer), tokenizer, callback, tmp_path)
+    texts = [text for row in read_jsonl(tmp_path / "samples.jsonl") for text in row["texts"]]
+    stopped = [text for text in texts if any(stop in text for stop in stops)]
+    assert stopped
+    assert all(text[-1] in stops and not set(text[:-1]) & set(stops) for text in stopped)
 
 
 def test_outside_a_trainer_integrations_get_no_scores(tmp_path):

@@ -62,7 +62,10 @@ def expected_result(load, name, set_size=None, group_by=None, **settings):
 
 
 def check_numbers(logged, expected, name):
-    """Compare what is logged with a result of `compute`: numbers, ends of intervals, and negated numbers."""
+    """Compare what is logged with a result of `compute`: numbers, ends of intervals, and negated numbers.
+
+    Each name has that of the metric in it.
+    """
     assert all(type(value) is float for value in logged.values())
     assert logged[name] == pytest.approx(expected[name], abs=1e-6)
     numbers = {key: value for key, value in result_numbers(expected) if value is not None}
@@ -70,6 +73,7 @@ def check_numbers(logged, expected, name):
         if key.endswith("confidence_interval"):
             stem = key.removesuffix("interval")
             numbers |= {f"{stem}low": value[0], f"{stem}high": value[1]}
+    numbers = {key if name in key else f"{name}_{key}": value for key, value in numbers.items()}
     negated = {key: -numbers[key.removeprefix("neg_")] for key in logged if key.startswith("neg_")}
     assert logged == pytest.approx(numbers | negated, abs=1e-6)
 
@@ -77,12 +81,13 @@ def check_numbers(logged, expected, name):
 def test_decreasing_results_also_come_negated(load, tokenizer):
     settings = {"set_size": 4, "max_order": 2, "repetition": True}
     logged = text_metrics.for_trainer(load("self_bleu"), tokenizer, **settings)(evaluation(tokenizer))
-    names = ("self_bleu", "self_bleu_1", "self_bleu_2", "compression_ratio", "self_repetition_2")
+    names = ("self_bleu", "self_bleu_1", "self_bleu_2", "self_bleu_compression_ratio", "self_bleu_self_repetition_2")
     assert all(logged[f"neg_{name}"] == -logged[name] for name in names)
-    assert not {"neg_distinct_1", "neg_entropy_1"} & set(logged)
+    assert not {"neg_self_bleu_distinct_1", "neg_self_bleu_entropy_1"} & set(logged)
     logged = text_metrics.for_trainer(load("probeval"), tokenizer, group_by="labels")(evaluation(tokenizer))
     assert logged["neg_probeval"] == -logged["probeval"] < 0
-    assert "neg_coverage" not in logged
+    assert "probeval_coverage" in logged
+    assert "neg_probeval_coverage" not in logged
 
 
 @pytest.mark.parametrize(("name", "settings"), SETTINGS)
@@ -110,8 +115,22 @@ def test_empty_generations_are_not_the_most_diverse(load, tokenizer):
     compute_metrics = text_metrics.for_trainer(load("self_bleu"), tokenizer, set_size=4, confidence=0.9)
     logged = compute_metrics(evaluation(tokenizer, texts=[""] * len(TEXTS)))
     assert np.isnan([logged["self_bleu"], logged["neg_self_bleu"]]).all()
-    assert "confidence_low" not in logged
-    assert logged["distinct_1"] == 0
+    assert "self_bleu_confidence_low" not in logged
+    assert logged["self_bleu_distinct_1"] == 0
+
+
+def test_results_of_two_metrics_can_be_merged(load, tokenizer):
+    """None of their numbers has the name of one of the other."""
+    settings = {"set_size": 4, "confidence": 0.9}
+    whole = evaluation(tokenizer)
+    results = []
+    for name in ("vendi_embed", "chamfer_diversity", "self_bleu", "semantic_entropy", "gruen"):
+        results.append(text_metrics.for_trainer(load(name), tokenizer, **settings)(whole))
+    merged = {}
+    for result in results:
+        merged |= result
+    assert len(merged) == sum(map(len, results))
+    assert merged["vendi_embed_confidence_low"] < merged["vendi_embed"]
 
 
 def test_generations_of_several_for_each_example(load, tokenizer):

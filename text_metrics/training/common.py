@@ -126,7 +126,8 @@ def compute_of_sets(metric: Any, sets: list[list[str]], settings: Mapping[str, A
 def name_numbers(metric: Any, result: Mapping[str, Any]) -> dict[str, float]:
     """Name the numbers of a result for a log; the metric's own is NaN if there is none.
 
-    A number for which lower is better or more diverse is also returned negated, as `neg_<name>`.
+    Each name holds that of the metric, so that results of several metrics can be merged. A number for which lower is
+    better or more diverse is also returned negated, as `neg_<name>`.
     """
     named = {name: float(value) for name, value in result_numbers(result) if value is not None}
     named.setdefault(metric.name, math.nan)
@@ -134,8 +135,13 @@ def name_numbers(metric: Any, result: Mapping[str, Any]) -> dict[str, float]:
         if name.endswith("confidence_interval") and value is not None:
             stem = name.removesuffix("interval")
             named |= {f"{stem}low": value[0], f"{stem}high": value[1]}
-    decreasing = [name for name in named if _is_decreasing(metric, name)]
-    return named | {f"neg_{name}": -named[name] for name in decreasing}
+    logged = {}
+    for name, value in named.items():
+        whole = name if metric.name in name else f"{metric.name}_{name}"
+        logged[whole] = value
+        if _is_decreasing(metric, name):
+            logged[f"neg_{whole}"] = -value
+    return logged
 
 
 def _is_decreasing(metric: Any, name: str) -> bool:

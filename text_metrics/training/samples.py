@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import EarlyStoppingCallback, GenerationConfig, TrainerCallback
+from transformers import EarlyStoppingCallback, GenerationConfig, GenerationMixin, TrainerCallback
 from transformers.trainer_callback import CallbackHandler
 
 from text_metrics.core_api import QUESTIONS, as_list, describe, parse_count, split_list, warn
@@ -85,6 +85,9 @@ class SampleCallback(TrainerCallback):
         if self.generation["num_return_sequences"] != self.n:
             raise ValueError(f"generation: num_return_sequences must be n. Got {self.generation} for n={self.n}.")
         known = GenerationConfig().to_dict().keys() & self.generation.keys()
+        unknown = self.generation.keys() - known - inspect.signature(GenerationMixin.generate).parameters.keys()
+        if unknown:
+            raise ValueError(f"generation must have arguments of generate. Got {', '.join(sorted(unknown))}.")
         # It raises a ValueError, such as for fewer beams than texts.
         GenerationConfig(**{name: self.generation[name] for name in known})
         self._has_started = False
@@ -104,6 +107,8 @@ class SampleCallback(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **trainer: Any) -> None:
         """Check what evaluations need, and begin the file: the Trainer calls this at the start of a training."""
+        if args.eval_strategy == "no":
+            warn("SampleCallback samples at evaluations, and eval_strategy is 'no': this training has none.")
         self._start(args, state, trainer)
 
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **trainer: Any) -> None:
@@ -202,6 +207,8 @@ class SampleCallback(TrainerCallback):
                 encoded = tokenizer(batch, padding=True, add_special_tokens=not self.is_chat, return_tensors="pt")
                 inputs = {name: encoded[name].to(model.device) for name in ("input_ids", "attention_mask")}
                 settings = {"pad_token_id": tokenizer.pad_token_id}
+                if "stop_strings" in self.generation:
+                    settings["tokenizer"] = tokenizer
                 ids = model.generate(
                     input_ids=inputs["input_ids"],
                     attention_mask=inputs["attention_mask"],
@@ -228,8 +235,7 @@ class SampleCallback(TrainerCallback):
         for metric, settings in self.metrics:
             result = compute_of_sets(metric, sets, settings)
             self.signatures[metric.name] = self.strip.sign(result["signature"])
-            for name, value in name_numbers(metric, result).items():
-                named[_with_metric(name, metric.name)] = value
+            named |= name_numbers(metric, result)
         return named
 
 
@@ -243,14 +249,6 @@ def _ids(prompts: list[Any], contexts: list[str]) -> list[str]:
     if len(forms) != 1 or len(set(wholes)) < len(wholes):
         raise ValueError("prompts must be different texts, or all of them different chats.")
     return [whole if contexts.count(context) > 1 else context for whole, context in zip(wholes, contexts, strict=True)]
-
-
-def _with_metric(name: str, metric_name: str) -> str:
-    """Put the metric's name before that of a number without it, behind `neg_`."""
-    if metric_name in name:
-        return name
-    sign = "neg_" if name.startswith("neg_") else ""
-    return f"{sign}{metric_name}_{name.removeprefix(sign)}"
 
 
 def _read_tokenizer(trainer: Mapping[str, Any]) -> Any:
