@@ -10,7 +10,6 @@ from text_metrics.metrics._core.core_content import find_encoder
 from text_metrics.metrics._core.core_encoder import (
     EmbeddedSetSettings,
     EncoderSettings,
-    embed_sets,
     is_other_script,
 )
 from text_metrics.metrics._core.core_inputs import (

@@ -135,6 +135,15 @@ class VendiEmbed(SetMetric, evaluate.Metric):
         """Return the entropies of scores at order 1, in nats: that of a mixture is at least the mean of its parts'."""
         return np.log(scores)
 
+    def embed(self, sets: TextSets, settings: Any) -> tuple[np.ndarray, dict[str, str]]:
+        """Return the embeddings that the score compares by their cosines, and their entries of a signature.
+
+        Rows (n, d) are finite, non-zero, of any length, and without their context if there is one. Settings may be
+        those of any metric with an encoder.
+        """
+        rows, signed, _ = embed_sets(sets, settings)
+        return rows, signed
+
     def has_sums(self, settings: VendiSettings) -> bool:
         """Tell whether the score of a set follows from sums over its texts, as that of embeddings does."""
         declared = settings.declared()

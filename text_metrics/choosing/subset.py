@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+import text_metrics
 from text_metrics.choosing.greedy import choose_greedily, score_subsets
 from text_metrics.core_api import (
     TEXT,
     EmbeddedSetSettings,
     TextSets,
     content_ranks,
-    embed_sets,
     flatten,
     format_sizes,
     number_labels,
@@ -136,8 +136,8 @@ def choose(texts: Any, keep: int | None = None, **settings: Any) -> dict[str, An
 def _embed(sets: TextSets, settings: ChoiceSettings) -> tuple[np.ndarray, dict[str, Any]]:
     """Return the vectors of texts, (n, d), and their entries of a signature."""
     if settings.classes is None:
-        encoded = embed_sets(sets, settings)
-        return encoded.rows, dict(encoded.signed)
+        vectors, signed = text_metrics.load("vendi_embed").embed(sets, settings)
+        return vectors, dict(signed)
     labels = flatten(settings.classes, sets, "classes", "label", are_lists=False)
     number_labels(labels, lambda i: f"classes ({sets.where(i)})")
     codes = [number_labels(members, str) for members in split_list(labels, sets.sizes)]

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
+import text_metrics
 from text_metrics.core_api import (
     LIMITS,
-    EmbeddedSetSettings,
     TextSets,
     batches_by_size,
-    embed_sets,
     mean_estimate,
     ratio_estimate,
     signature,
@@ -183,10 +182,11 @@ def similarities(inputs: Inputs, level: float, encoder: dict[str, Any]) -> tuple
     sizes = np.array(list(map(len, members)))
     flat = TextSets(list(chain.from_iterable(members)), sizes, nested=True)
     contexts = inputs.contexts and [context for context in inputs.contexts for _ in range(n)]
-    encoded = embed_sets(flat, EmbeddedSetSettings(contexts=contexts, **encoder))
-    sums = np.empty((len(sizes), encoded.rows.shape[1]))
+    metric = text_metrics.load("vendi_embed")
+    vectors, signed = metric.embed(flat, metric.settings.read({"contexts": contexts, **encoder}, metric.name))
+    sums = np.empty((len(sizes), vectors.shape[1]))
     for places, rows in batches_by_size(sizes, LIMITS.block_rows):
-        sums[places] = unit_vectors(encoded.rows[rows]).sum(axis=1)
+        sums[places] = unit_vectors(vectors[rows]).sum(axis=1)
     by_system = sums.reshape(-1, n, sums.shape[1])
     # Of one system, the cosine of a text with itself is left out.
     diagonal = np.eye(n) * sizes.reshape(-1, n, 1)
@@ -196,4 +196,4 @@ def similarities(inputs: Inputs, level: float, encoder: dict[str, Any]) -> tuple
     for a, b in combinations_with_replacement(range(n), 2):
         estimate = mean_estimate(cosines[:, a, b])
         means.append(Similarity(estimate.value, estimate.interval(level, (-1.0, 1.0)), a, b))
-    return means, signature("cosine", **encoded.signed)
+    return means, signature("cosine", **signed)
