@@ -86,22 +86,22 @@ def measure_advantages() -> pandas.DataFrame:
 
 
 def measure_times(data: Path) -> pandas.DataFrame:
-    """Return the seconds of CPU for one step of 64 completions, eight of each prompt."""
+    """Return the seconds of CPU for one step of completions, eight of each prompt."""
     rows: list[list] = []
     words = " ".join((data / "text/coco_captions_20k.txt").read_text(encoding="utf-8").splitlines()).split()
     for name, reward in [*REWARDS[:3], ("gruen", "quality")]:
         function = text_metrics.for_rewards(name, reward=reward)
-        for n_words in (20, 100, 400):
-            starts = np.random.default_rng(n_words).integers(0, len(words) - n_words, 64)
+        for n_texts, n_words in ((64, 20), (64, 100), (64, 400), (256, 20)):
+            starts = np.random.default_rng(n_words).integers(0, len(words) - n_words, n_texts)
             texts = [" ".join(words[start : start + n_words]) for start in starts]
-            prompts = [str(i // 8) for i in range(64)]
+            prompts = [str(i // 8) for i in range(n_texts)]
             if not rows or rows[-1][0] != function.__name__:
                 # Load the model.
                 function(prompts=prompts[:8], completions=texts[:8])
             start = time.process_time()
             function(prompts=prompts, completions=texts)
-            rows.append([function.__name__, n_words, time.process_time() - start])
-    return pandas.DataFrame(rows, columns=["reward", "words", "CPU seconds"])
+            rows.append([function.__name__, n_texts, n_words, time.process_time() - start])
+    return pandas.DataFrame(rows, columns=["reward", "completions", "words", "CPU seconds"])
 
 
 def main() -> None:
