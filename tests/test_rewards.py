@@ -618,11 +618,9 @@ def test_two_rewards_of_one_name_end_a_training_at_the_start(tmp_path):
     encoders = [{"kernel": "embedding", "model": OneHot()}, {"kernel": "embedding", "model": OneHot()}]
     same = [
         [build(**first), build(**second)],
-        [build(**encoders[0]), build(**encoders[1])],
         # Their rewards have different names, and their scores of sets do not.
         [build(**encoders[0]), build(**encoders[1], **first)],
         [build(), vendi_embed_contribution_kernel_ngram],
-        [build(), build(name="vendi_embed_kernel_ngram", q=2)],
     ]
     for rewards in same:
         trainer = build_trainer(tmp_path, rewards)

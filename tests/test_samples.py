@@ -305,11 +305,10 @@ def test_what_an_evaluation_needs_is_checked_at_the_start(tmp_path):
         [build_callback("self_bleu"), build_callback("vendi_embed")],
         [build_callback("self_bleu", path=path.with_name("one.jsonl"), name=name) for name in ("easy", "hard")],
     ]
-    for callbacks in pairs:
+    for callbacks, start in zip(pairs, ("train", "evaluate"), strict=True):
+        trainer = causal_trainer(tmp_path, tokenizer, callbacks)
         with pytest.raises(ValueError, match="each SampleCallback needs a name"):
-            causal_trainer(tmp_path, tokenizer, callbacks).train()
-        with pytest.raises(ValueError, match="each SampleCallback needs a name"):
-            causal_trainer(tmp_path, tokenizer, callbacks).evaluate()
+            getattr(trainer, start)()
     with pytest.raises(ValueError, match=r"mine\.jsonl"):
         evaluate_once(build_causal(tokenizer), tokenizer, build_callback("self_bleu", path=path), tmp_path)
     assert path.read_text(encoding="utf-8") == '{"prompt": "a"}\n'

@@ -139,7 +139,7 @@ def test_generations_of_several_for_each_example(load, tokenizer):
     few = EvalPrediction(whole.predictions, whole.label_ids[::4])
     assert compute_metrics(few) == pytest.approx(compute_metrics(whole))
     by_label = text_metrics.for_trainer(load("probeval"), tokenizer, group_by="labels")
-    assert by_label(few)["n_clusters"] == 1.0
+    assert by_label(few)["probeval_n_clusters"] == 1.0
 
 
 @pytest.mark.parametrize("column", ["inputs", "labels"])
@@ -200,7 +200,7 @@ def test_a_mean_over_nothing_is_nan(load, tokenizer):
     compute_metrics = text_metrics.for_trainer(load("chamfer_diversity"), tokenizer, set_size=1, singletons="skip")
     logged = compute_metrics(evaluation(tokenizer))
     assert np.isnan(logged.pop("chamfer_diversity"))
-    assert logged == {"n_singletons": 12.0}
+    assert logged == {"chamfer_diversity_n_singletons": 12.0}
 
 
 @pytest.mark.slow
