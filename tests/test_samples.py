@@ -260,6 +260,8 @@ def test_two_processes_share_the_prompts(load, tmp_path):
     [
         ({"metrics": "probeval"}, "probeval compares"),
         ({"metrics": "vendi"}, "no metric 'vendi'"),
+        ({"metrics": []}, "metrics must be different"),
+        ({"metrics": ["self_bleu", "self_bleu"]}, "metrics must be different"),
         ({"metrics": {"vendi_embed": {"order": 1}}}, "'order'"),
         ({"metrics": {"vendi_embed": {"weights": [[1]]}}}, "weights cannot be given"),
         ({"metrics": {"vendi_embed": {"contexts": ["a"]}}}, "contexts cannot be given"),
@@ -366,6 +368,15 @@ def test_a_training_without_evaluations_says_so(tmp_path):
     trainer = causal_trainer(tmp_path, build_tokenizer(), [callback], max_steps=1, eval_strategy="no")
     with pytest.warns(UserWarning, match="eval_strategy is 'no'"):
         trainer.train()
+
+
+def test_a_text_that_is_longer_than_the_positions_of_the_model_is_said_at_the_start(tmp_path):
+    tokenizer = build_tokenizer()
+    callback = build_callback("self_bleu", prompts=["the " * 20, "a"], generation={"max_new_tokens": 13})
+    trainer = causal_trainer(tmp_path, tokenizer, [callback], max_steps=1, eval_steps=2)
+    with pytest.warns(UserWarning, match="33 tokens, more than the model's 32"):
+        trainer.train()
+    assert trainer.state.global_step == 1
 
 
 def test_texts_end_at_a_stop_string(tmp_path):

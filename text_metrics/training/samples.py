@@ -95,7 +95,7 @@ class SampleCallback(TrainerCallback):
         self.signatures: dict[str, str] = {}
         are_several = isinstance(metrics, Iterable) and not isinstance(metrics, str)
         for each in metrics if are_several else [metrics]:
-            settings = dict(metrics[each]) if isinstance(metrics, Mapping) else {}
+            settings = dict(metrics[each] or {}) if isinstance(metrics, Mapping) else {}
             metric = read_metric(each, settings, "SampleCallback")
             if metric.items == QUESTIONS:
                 raise ValueError(f"metrics must score texts or sets of texts: {metric.name} compares with references.")
@@ -104,6 +104,9 @@ class SampleCallback(TrainerCallback):
                 metric.settings.read(settings | given, metric.name)
                 settings |= given
             self.metrics.append((metric, settings))
+        names = [metric.name for metric, _ in self.metrics]
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"metrics must be different metrics, at least one. Got {describe(names)}.")
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **trainer: Any) -> None:
         """Check what evaluations need, and begin the file: the Trainer calls this at the start of a training."""
@@ -136,7 +139,13 @@ class SampleCallback(TrainerCallback):
 
     def _start(self, args: Any, state: Any, trainer: Mapping[str, Any]) -> None:
         """Check what evaluations need, and begin the file."""
-        self._render(_read_tokenizer(trainer), args)
+        tokenizer = _read_tokenizer(trainer)
+        config = trainer["model"].config
+        n_positions = getattr(config, "max_position_embeddings", None)
+        n_tokens = self._encode(tokenizer, self._render(tokenizer, args))["input_ids"].shape[1]
+        n_tokens += self.generation["max_new_tokens"] or 0
+        if n_positions is not None and n_tokens > n_positions and not config.is_encoder_decoder:
+            warn(f"prompts and max_new_tokens have up to {n_tokens} tokens, more than the model's {n_positions}.")
         handler = _calling_handler()
         if handler is not None:
             self._check_callbacks(handler.callbacks, args)
@@ -185,8 +194,11 @@ class SampleCallback(TrainerCallback):
         settings = (getattr(args, "chat_template_kwargs", None) or {}) | self.chat_template_kwargs
         return tokenizer.apply_chat_template(self.prompts, tokenize=False, add_generation_prompt=True, **settings)
 
+    def _encode(self, tokenizer: Any, prompts: list[str]) -> Any:
+        # Not every tokenizer takes other settings.
+        return tokenizer(prompts, padding=True, add_special_tokens=not self.is_chat, return_tensors="pt")
+
     def _sample(self, model: Any, tokenizer: Any, args: Any) -> list[list[str]]:
-        tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
         is_seq2seq = model.config.is_encoder_decoder
         # A decoder continues the end of a row.
         tokenizer.padding_side = tokenizer.padding_side if is_seq2seq else "left"
@@ -203,8 +215,8 @@ class SampleCallback(TrainerCallback):
             model.eval()
             for start in range(0, share, batch_size):
                 batch = [prompts[i] for i in places[start : start + batch_size]]
-                # Not every tokenizer takes other settings, and not every model what other tokenizers return.
-                encoded = tokenizer(batch, padding=True, add_special_tokens=not self.is_chat, return_tensors="pt")
+                # Not every model takes what other tokenizers return.
+                encoded = self._encode(tokenizer, batch)
                 inputs = {name: encoded[name].to(model.device) for name in ("input_ids", "attention_mask")}
                 settings = {"pad_token_id": tokenizer.pad_token_id}
                 if "stop_strings" in self.generation:
@@ -252,11 +264,13 @@ def _ids(prompts: list[Any], contexts: list[str]) -> list[str]:
 
 
 def _read_tokenizer(trainer: Mapping[str, Any]) -> Any:
-    """Return a copy of the tokenizer, because sampling changes its padding; a processor holds one."""
+    """Return a copy of the tokenizer, because sampling changes its padding; it is part of a processor."""
     tokenizer = trainer.get("processing_class")
     if tokenizer is None:
         raise ValueError("SampleCallback needs a tokenizer: pass it to the Trainer as processing_class.")
-    return copy.deepcopy(getattr(tokenizer, "tokenizer", tokenizer))
+    tokenizer = copy.deepcopy(getattr(tokenizer, "tokenizer", tokenizer))
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+    return tokenizer
 
 
 def _read_samples(path: Path) -> list[dict[str, Any]]:
