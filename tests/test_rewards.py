@@ -1,6 +1,7 @@
 """`for_rewards`: by hand with the arguments of a trainer, with two processes, and in real steps of GRPOTrainer."""
 
 import asyncio
+import itertools
 import math
 import re
 import types
@@ -567,6 +568,21 @@ def test_harmless_ratings_end_no_training(load):
     for ratings in halves:
         reward = text_metrics.for_rewards("vendi_embed", SIZE, quality=lambda r=ratings: r, kernel="ngram")
         assert call(reward, texts, asked) == pytest.approx([max(value, 0) / 2 for value in values])
+
+
+@pytest.mark.slow
+def test_a_training_goes_on_with_harmless_ratings(tmp_path):
+    pytest.importorskip("trl", reason="trl is not installed")
+    ratings = itertools.cycle(rating for rating, _ in HARMLESS)
+    rewards = [
+        text_metrics.for_rewards("vendi_embed", kernel="ngram", quality=lambda completions: map(next, [ratings] * 8)),
+        rate_by_length,
+    ]
+    trainer = build_trainer(tmp_path, rewards)
+    trainer.train()
+    means = [entry[f"rewards/{rewards[0].__name__}/mean"] for entry in trainer.state.log_history if "loss" in entry]
+    assert len(means) == 2
+    assert min(means) > 0
 
 
 @pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity", "gruen"])
