@@ -41,7 +41,6 @@ def add_keys(parser: argparse.ArgumentParser, clusters: bool = True, contexts: b
     parser.add_argument("--rows", metavar="KEY", help="where the rows are, in files that hold one JSON object")
     parser.add_argument("--delimiter", type=_delimiter, help="of CSV, such as ';'")
     parser.add_argument("--encoding", type=_encoding, default="utf-8", help="of text, such as cp1252")
-    parser.add_argument("--group-key", type=_refuse, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
 
 def add_strip(parser: argparse.ArgumentParser) -> None:
@@ -75,10 +74,6 @@ def _kinds(text: str) -> list[str]:
 def form_of(options: argparse.Namespace) -> dict[str, Any]:
     """Return how files are read, as arguments of `Source`."""
     return {name: getattr(options, name) for name in ("rows", "delimiter", "encoding")}
-
-
-def _refuse(_: str) -> None:
-    raise argparse.ArgumentTypeError("is now --id-key, and --cluster-key in compare.")
 
 
 def _delimiter(text: str) -> str:
