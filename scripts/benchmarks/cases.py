@@ -293,6 +293,21 @@ class GruenEncoder(Case):
                 _multiply(ids.numel(), n_in, n_out)
 
 
+class ChosenScore(Case):
+    title = "Score of n × 384 texts chosen of one group, in the summary of `choose`"
+    params = SIDES[:1], [20_000, 40_000]
+
+    def make(self, n: int) -> Any:
+        from text_metrics.metrics._core.core_numbers import unit_vectors
+
+        return unit_vectors(inputs.one_set(n)["embeddings"]), np.random.default_rng(1).random(n)
+
+    def ours(self, given: Any) -> Any:
+        from text_metrics.choosing.greedy import subset_score
+
+        return subset_score(*given)
+
+
 class Choose(Case):
     title, peer, claim = "A tenth of n × 384 chosen, as by `choose`", "all gains at each step, in numpy", 2
 
@@ -322,6 +337,22 @@ class Choose(Case):
             crossed += np.square(vectors @ vectors[best])
             chosen.append(best)
         return chosen
+
+
+class ChooseGroups(Case):
+    title = "4 of 8 × 384 chosen of each of n / 8 groups, as by `choose`"
+    params = SIDES[:1], [4_000, 40_000]
+
+    def make(self, n: int) -> Any:
+        sizes = np.full(-(-n // 8), 8)
+        n_texts = int(sizes.sum())
+        quality = np.random.default_rng(1).random(n_texts)
+        return inputs.one_set(n_texts)["embeddings"], quality, sizes, np.full(len(sizes), 4), np.arange(n_texts)
+
+    def ours(self, given: Any) -> Any:
+        from text_metrics.choosing.greedy import choose_greedily
+
+        return choose_greedily(*given)
 
 
 class Load(Case):
