@@ -393,7 +393,8 @@ def main() -> int:
         record = mark("compare") | result | {"items": _items(sides, is_paired)}
         write_text(options.out, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     values = {each: result[each]["mean"] for each in ("difference", "a", "b")}
-    values |= {"p": result["p"], **ends(result["difference"]["interval"])}
+    n_units = result["n_units"] if is_paired else min(result["a"]["n_units"], result["b"]["n_units"])
+    values |= {"p": result["p"], **ends(values["difference"], result["difference"]["interval"], n_units)}
     return EXIT_LIMIT if missed_limits(options, values) else 0
 
 

@@ -30,7 +30,15 @@ from text_metrics.core_api import TEXTS
 from text_metrics.files.rows import Source
 from text_metrics.files.sets import Keys, Reader
 from text_metrics.files.systems import SystemGuard
-from text_metrics.gate import append, compare_with_history, drift_values, ends, history_of, missed_limits
+from text_metrics.gate import (
+    append,
+    compare_with_history,
+    drift_values,
+    ends,
+    history_of,
+    missed_limits,
+    unjudged_values,
+)
 from text_metrics.jobs.job import Job
 from text_metrics.jobs.saved import SavedJob
 from text_metrics.jobs.scoring import RowScorer, check_numbers, finish, finish_sums, output_schema, sum_up
@@ -59,7 +67,10 @@ def parse_options(words: Sequence[str] | None) -> cli.Options:
     help = "how many of the last summaries of a history --against reads"
     parser.add_argument("--last", type=int, default=14, metavar="N", help=help)
     cli.add_confidence(parser, help="level of the intervals in the summary")
-    return cli.parse(parser, words)
+    options = cli.parse(parser, words)
+    if options.history and options.against and options.history.resolve() == options.against.resolve():
+        options.against = options.history
+    return options
 
 
 @command
@@ -73,7 +84,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if options.one_set and scorer.items == TEXTS:
         raise ValueError(f"--one-set: {name} scores each text, not sets.")
     # Before hours of scoring.
-    history = history_of(options)
+    history = history_of(options, scorer.metric.name)
     summary = saved.finished()
     if summary is None:
         if options.engine == "local":
@@ -96,10 +107,9 @@ def main(words: Sequence[str] | None = None) -> int:
     if options.against is not None:
         compared = compare_with_history(summary, scorer.metric.name, history, options)
         summary["against"] = {"file": str(options.against), **compared}
-        differences = drift_values(compared)
-        values |= differences
+        values |= drift_values(compared)
         if summary[scorer.metric.name] is not None:
-            unjudged = [name for name, value in differences.items() if value is None]
+            unjudged = unjudged_values(compared, options)
     code = saved.finish(summary)
     if missed := missed_limits(options, values, unjudged):
         code = EXIT_LIMIT
@@ -120,5 +130,6 @@ def _with_intervals(summary: dict[str, Any], scorer: RowScorer) -> tuple[dict[st
     values["confidence"] = options.confidence
     for name in scorer.bounds:
         prefix = name.removesuffix("scores")
-        values |= ends(found[f"{prefix}confidence_interval"], prefix)
+        mean, n_units = summary["estimates"][name][1::-1] if summary["estimates"][name] else (None, 0)
+        values |= ends(mean, found[f"{prefix}confidence_interval"], n_units, prefix)
     return summary | found, values
