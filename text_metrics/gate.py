@@ -3,7 +3,7 @@
 import fcntl
 import json
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -30,15 +30,15 @@ def check_limits(options: Options, names: Iterable[str]) -> None:
             raise ValueError(f"--fail-under {name}={limit:g}: a count is never below. --fail-over {name}={limit:g}?")
 
 
-def missed_limits(options: Options, values: Mapping[str, float | None], unjudged: Collection[str] = ()) -> list[str]:
+def missed_limits(options: Options, values: Mapping[str, float | None]) -> list[str]:
     """Name on stderr the numbers that are beyond their limits, or null; returns their names.
 
-    `unjudged` are those that are null for lack of earlier summaries, which is no miss.
+    A number that is not among the values lacks earlier summaries, which is no miss.
     """
     missed = []
     for option, sign in (("under", 1), ("over", -1)):
         for name, limit in getattr(options, f"fail_{option}"):
-            if name in unjudged:
+            if name not in values:
                 print(f"{name} is not judged yet: it needs more summaries in {options.against}.", file=sys.stderr)
                 continue
             value = values[name]
@@ -60,17 +60,19 @@ def ends(mean: float | None, interval: list[float] | None, n_units: float, prefi
     return {f"{prefix}low": low, f"{prefix}high": high}
 
 
-def drift_values(compared: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return the numbers of a comparison by `compare_with_history`, by their names in limits: those of DRIFT."""
+def drift_values(compared: Mapping[str, Any], options: Options) -> dict[str, float | None]:
+    """Return the numbers of a comparison by `compare_with_history`, by their names in limits: those of DRIFT.
+
+    Those that are null until the history, to which the command appends, is longer are left out.
+    """
+    n_nights = compared["n_nights"]
     difference = compared.get("difference", {"mean": None, "interval": None})
     low, high = difference["interval"] or (None, None)
-    return dict(zip(DRIFT, (difference["mean"], low, high), strict=True))
-
-
-def unjudged_values(compared: Mapping[str, Any], options: Options) -> list[str]:
-    """Name the numbers of a comparison that are null until the history, to which the command appends, is longer."""
-    is_short = options.against == options.history and compared["n_nights"] < min(2, options.last)
-    return [name for name, value in drift_values(compared).items() if is_short and value is None]
+    values = dict(zip(DRIFT, (difference["mean"], low, high), strict=True))
+    is_short = n_nights == 0 or ("difference" in compared and n_nights < min(2, options.last))
+    if is_short and options.against == options.history:
+        return {name: value for name, value in values.items() if value is not None}
+    return values
 
 
 def read_history(path: Path) -> list[dict[str, Any]]:

@@ -30,15 +30,7 @@ from text_metrics.core_api import TEXTS
 from text_metrics.files.rows import Source
 from text_metrics.files.sets import Keys, Reader
 from text_metrics.files.systems import SystemGuard
-from text_metrics.gate import (
-    append,
-    compare_with_history,
-    drift_values,
-    ends,
-    history_of,
-    missed_limits,
-    unjudged_values,
-)
+from text_metrics.gate import append, compare_with_history, drift_values, ends, history_of, missed_limits
 from text_metrics.jobs.job import Job
 from text_metrics.jobs.saved import SavedJob
 from text_metrics.jobs.scoring import RowScorer, check_numbers, finish, finish_sums, output_schema, sum_up
@@ -103,15 +95,12 @@ def main(words: Sequence[str] | None = None) -> int:
             job = Job(saved, source, reader, scorer.score, partial(finish, scorer), options.batch_size, schema)
             summary = job.run(partial(summarize, scorer=scorer))
     summary, values = _with_intervals(summary, scorer)
-    unjudged: list[str] = []
     if options.against is not None:
         compared = compare_with_history(summary, scorer.metric.name, history, options)
         summary["against"] = {"file": str(options.against), **compared}
-        values |= drift_values(compared)
-        if summary[scorer.metric.name] is not None:
-            unjudged = unjudged_values(compared, options)
+        values |= drift_values(compared, options)
     code = saved.finish(summary)
-    if missed := missed_limits(options, values, unjudged):
+    if missed := missed_limits(options, values):
         code = EXIT_LIMIT
     if options.history is not None:
         append(options.history, summary, missed)
