@@ -56,7 +56,8 @@ def ends(mean: float | None, interval: list[float] | None, n_units: float, prefi
 
     Two units or more that do not differ have no interval: their mean is both ends.
     """
-    low, high = interval or ([mean, mean] if n_units > 1 else [None, None])
+    point = mean if n_units > 1 else None
+    low, high = interval or (point, point)
     return {f"{prefix}low": low, f"{prefix}high": high}
 
 

@@ -105,12 +105,13 @@ class Pair:
         both = np.concatenate([first, second])
         return int((both > both.min()).sum())
 
-    def select(self, first: np.ndarray, second: np.ndarray, missing: str) -> None:
-        """Keep the items that the masks of their sides have, a pair if both have it; raises a ValueError for none."""
+    def select(self, masks: Sequence[np.ndarray], message: str) -> None:
+        """Keep the items that the masks of their sides have, a pair if both do; raises a ValueError for none."""
+        first, second = masks
         if self.is_paired:
             first = second = first & second
         if not (first.any() and second.any()):
-            raise ValueError(missing)
+            raise ValueError(message)
         for side, mask in zip(self.sides, (first, second), strict=True):
             side.select(mask)
 
@@ -190,7 +191,7 @@ def choose_size(metric: Any, pair: Pair) -> int | None:
             "it does not declare its settings: pass --no-rarefy to score the sets as they are."
         )
     have_two = [sizes > 1 for sizes in pair.sizes]
-    pair.select(*have_two, "no prompt has two texts or more of both systems: pass --no-rarefy to score all sets.")
+    pair.select(have_two, "no prompt has two texts or more of both systems: pass --no-rarefy to score all sets.")
     return common_size(np.concatenate(pair.sizes)) if pair.n_unequal else None
 
 
@@ -350,7 +351,7 @@ def main() -> int:
         if signed := to_signature(options.strip):
             side.signature = str(Signature.parse(side.signature).merge(**signed))
     have_scores = [~np.isnan(side.scores) for side in sides]
-    pair.select(*have_scores, f"No item has a score by {metric.name} on both sides.")
+    pair.select(have_scores, f"No item has a score by {metric.name} on both sides.")
     if name == "scores" and hasattr(metric, "settings"):
         bounds[name] = metric.bounds_under(metric.settings.read(options.settings, metric.name))
     result: dict[str, Any] = {
@@ -395,7 +396,7 @@ def compare_sides(pair: Pair, confidence: float, has_clusters: bool, bounds: Bou
         result["b_higher"] = int((differences <= -TIE).sum())
         result["equal"] = result["n"] - result["a_higher"] - result["b_higher"]
     else:
-        result |= _results(unpaired_test(*means, confidence), confidence)
+        result |= _results(unpaired_test(means[0], means[1], confidence), confidence)
     for name, side, mean in zip("ab", pair.sides, means, strict=True):
         result[name] = {"mean": mean.value, "interval": mean.interval(confidence, bounds or UNBOUNDED, side.size)}
         if not pair.is_paired:
