@@ -147,7 +147,7 @@ def test_scores_that_do_not_vary_are_judged(run, tmp_path):
 
 def test_a_limit_that_is_never_missed_is_an_error(run, rng, tmp_path):
     write_jsonl(tmp_path / "n1.jsonl", night(rng, 12))
-    for limit in ("low", "=1", "low=nan", "self_bleu=-inf", "n_bad=0"):
+    for limit in ("low", "=1", "low=x", "self_bleu=-inf", "n_bad=0"):
         assert run("score", "n1.jsonl", f"--fail-under={limit}")[0] == EXIT_USAGE, limit
     assert not (tmp_path / "n1.jsonl.self_bleu.jsonl").exists()
     # A file that has no score of the metric, or that is no history.

@@ -188,8 +188,9 @@ def _limit(text: str) -> tuple[str, float]:
     try:
         limit = float(value)
     except ValueError:
-        limit = math.nan
-    if not name or not math.isfinite(limit):
+        limit = math.inf
+    # No number is beyond an infinite limit; every number is beyond NaN.
+    if not name or math.isinf(limit):
         raise argparse.ArgumentTypeError(f"must be NAME=NUMBER. Got {text!r}.")
     return name, limit
 
