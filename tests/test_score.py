@@ -349,6 +349,10 @@ def test_repeated_messages_are_counted(tmp_path, capsys, monkeypatch):
     # All of them are added up; pytest records the first one.
     assert len(lines) == 1
     assert "780 of 819 texts" in lines[0]
+    # The numbers of batches may be the same.
+    data = write_jsonl(tmp_path / "data.jsonl", [{"texts": ["x"] * 10}] * 5)
+    assert score(data, "--restart", metric="gruen", size=10) == 0
+    assert "50 of 50 texts" in capsys.readouterr().err
 
 
 def test_bad_rows_of_csv(tmp_path, capsys):

@@ -3,6 +3,7 @@
 import argparse
 import codecs
 import io
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -179,7 +180,14 @@ def add_limits(parser: argparse.ArgumentParser, numbers: str) -> None:
 
 def _limit(text: str) -> tuple[str, float]:
     name, _, value = text.partition("=")
-    return name, float(value)
+    try:
+        limit = float(value)
+    except ValueError:
+        limit = math.inf
+    # No number is beyond an infinite limit; every number is beyond NaN.
+    if not name or math.isinf(limit):
+        raise argparse.ArgumentTypeError(f"must be NAME=NUMBER. Got {text!r}.")
+    return name, limit
 
 
 def add_confidence(parser: argparse.ArgumentParser, help: str = "level of the intervals") -> None:

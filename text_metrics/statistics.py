@@ -148,8 +148,11 @@ def drift(latest: Estimate, earlier: Sequence[Estimate], level: float) -> dict[s
     over_times = mean_estimate(np.array([each.value for each in earlier]))
     # The error of the mean is s / sqrt(n), that of a prediction s * sqrt(1 + 1 / n).
     predicted = Estimate(n, over_items.value, over_times.error * math.sqrt(n + 1), 0.0)
-    intervals = [each.interval(level) for each in (over_items, predicted)]
-    ends = [end for interval in intervals for end in interval or ()]
+    ends: list[float] = []
+    for each in (over_items, predicted):
+        if each.error >= 0:
+            # What does not vary is exact.
+            ends += each.interval(level) or [each.value]
     interval = [min(ends), max(ends)] if ends else None
     return {"mean": over_times.value, "difference": {"mean": over_items.value, "interval": interval}}
 
