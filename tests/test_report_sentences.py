@@ -15,10 +15,10 @@ from tests.files import write_jsonl
 from text_metrics.__main__ import main
 from text_metrics.commands.report import parse_options
 from text_metrics.files.listing import named_files
+from text_metrics.reporting.build import steps_of
 from text_metrics.reporting.inputs import read_inputs
 from text_metrics.reporting.plots import find_fonts
 from text_metrics.reporting.results import LENGTHS, Caveat
-from text_metrics.reporting.scores import steps_of
 from text_metrics.reporting.sentences import sentences
 
 WORDS = ["dog", "cat", "rain", "sea", "town", "shop", "train", "field", "apple", "song"]
@@ -193,7 +193,13 @@ def test_steps_of_one_parameter_are_in_numeric_order(five, tmp_path):
     svg = (tmp_path / "figures" / "diversity.svg").read_text(encoding="utf-8")
     assert re.findall(r">(T=[\d.]+)<", svg) == list(five)
     # By default, the most diverse one is first.
-    assert [made.systems[i] for i in make(given).order] == list(given)
+    by_score = make(given)
+    assert [by_score.systems[i] for i in by_score.order] == list(given)
+    # Every table and every sum has this order, and the numbers go with their systems.
+    assert made.systems == list(five)
+    assert made.tests[["a", "b"]].iloc[0].tolist() == ["T=0.3", "T=0.5"]
+    for name in five:
+        assert made.table.loc[name].tolist() == pytest.approx(by_score.table.loc[name].tolist(), nan_ok=True)
     # Names without one number that differs stay in the order given.
     named = {"small": five["T=1.0"], "large": five["T=0.3"], "huge": five["T=1.3"]}
     made = make(named, order=True)

@@ -18,7 +18,7 @@ POWER = 0.8
 _STUDIES = 2000
 # Steps of a bisection.
 _STEPS = 24
-_MOST_PROMPTS = 2**24
+MOST_PROMPTS = 2**24
 
 
 def randomization_p(differences: np.ndarray) -> float:
@@ -232,17 +232,19 @@ class Leads:
         return high
 
     def n_needed(self, lead: float) -> int | None:
-        """Return the number of units, to 1 %, on which a lead has a power of 80 %; None if a test is undefined.
+        """Return the number of units, to 1 %, on which a lead has a power of 80 %.
 
-        At most 2**24, which may not be enough.
+        None if a test is undefined, or if more than `MOST_PROMPTS` are needed.
         """
         smallest = self.smallest()
         if smallest is None:
             return None
         expected = len(self._deviations) * (smallest / lead) ** 2
-        high = max(3, min(round(expected), _MOST_PROMPTS))
-        while high < _MOST_PROMPTS and self._power(self._simulate(high), lead, high) < POWER:
-            high = min(2 * high, _MOST_PROMPTS)
+        high = max(3, min(round(expected), MOST_PROMPTS))
+        while self._power(self._simulate(high), lead, high) < POWER:
+            if high == MOST_PROMPTS:
+                return None
+            high = min(2 * high, MOST_PROMPTS)
         low = 2
         while high - low > max(1, high // 100):
             middle = (low + high) // 2

@@ -93,6 +93,24 @@ class Inputs(NamedTuple):
         """The size to which sets are rarefied; None where all have one size."""
         return common_size(self.sizes)
 
+    @property
+    def set_size(self) -> float:
+        """The number of texts that a score is of: of every set, or to which sets are rarefied."""
+        return float(self.sizes.min())
+
+    def ordered(self, order: Sequence[int]) -> "Inputs":
+        """Return the inputs with the systems in another order, a permutation of their indices."""
+        ratings = np.split(self.quality, self.sizes.sum(axis=1).cumsum()[:-1])
+        systems = [self.systems[i] for i in order]
+        return self._replace(
+            systems=systems,
+            sources=[self.sources[i] for i in order],
+            texts=[self.texts[i] for i in order],
+            quality=np.concatenate([ratings[i] for i in order]),
+            classes=self.classes and [self.classes[i] for i in order],
+            marks={name: self.marks[name] for name in systems} | self.marks,
+        )
+
 
 def _in_order(sets: RatedSets) -> RatedSets:
     """Sort the texts of each set."""
@@ -247,9 +265,13 @@ class Table:
     def __init__(self, frame: Any, name: str) -> None:
         self.path = Path(name)
         self._frame = frame
-        self._columns = column_names(frame)
+        self._names = column_names(frame) or []
+        # A name may be a number.
+        self._columns = list(map(str, self._names))
         if not self._columns:
             raise TypeError(f"{name} must be a DataFrame or a Dataset. Got {describe(frame)}.")
+        if len(set(self._columns)) < len(self._columns):
+            raise ValueError(f"{name} must have columns of different names. Got {self._columns}.")
 
     def check_columns(self, keys: Mapping[str, str | None]) -> None:
         """Raise a ValueError for a key whose column the table does not have."""
@@ -259,15 +281,17 @@ class Table:
 
     def rows(self, *_: str) -> Iterator[Row]:
         """Read the rows."""
-        columns = [_as_list(self._frame[name]) for name in self._columns]
+        columns = [_as_list(self._frame[name]) for name in self._names]
         for number, values in enumerate(zip(*columns, strict=True), 1):
             yield Row(number, dict(zip(self._columns, map(_as_list, values), strict=True)), place=number)
 
 
-def column_names(frame: Any) -> list[str]:
-    """List the columns of a DataFrame or a `datasets.Dataset`; none of anything else."""
+def column_names(frame: Any) -> list[str] | None:
+    """List the columns of a DataFrame or a `datasets.Dataset`; None for anything else."""
     names = getattr(frame, "column_names", getattr(frame, "columns", None))
-    return [] if names is None else list(names)
+    if isinstance(names, Mapping):
+        raise TypeError(f"a DatasetDict has no rows: pass one of its splits, {list(names)}.")
+    return None if names is None else list(names)
 
 
 def _as_list(value: Any) -> Any:

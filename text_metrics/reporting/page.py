@@ -192,7 +192,7 @@ def scores(
     if any(metric.best is not None for metric in metrics):
         caption += f" {BEST} beats every other system in paired tests (p < {1 - report.confidence:.2g}, Holm)."
     if not all(metric.is_reliable for metric in metrics):
-        caption += f" {UNRELIABLE} says nothing about this system: see what could mislead."
+        caption += f" {UNRELIABLE} says nothing about this system, most of whose texts the metric cannot measure."
     if any(metric.title == MEASURES["quality"].title for metric in metrics):
         caption += f" {COMPACT}"
     if pairs:
