@@ -182,6 +182,18 @@ def test_every_caveat_names_systems_and_metrics(five):
                 assert not any(metric.values[i].is_reliable for i in caveat.systems)
 
 
+def test_pairs_may_differ_where_all_together_do_not():
+    """Identical systems hide in the test of all that another one differs."""
+    rng = np.random.default_rng(2)
+    a = [[text_of(rng, WORDS[:12]) for _ in range(3)] for _ in range(24)]
+    b = [[text_of(rng, WORDS[4:16]) for _ in range(3)] for _ in range(24)]
+    made = make({"a": a, "again": a, "third": a, "b": b})
+    assert made.likeness.partition.p > 0.05
+    n_different = sum(pair.p_holm < 0.05 for pair in made.likeness.pairs)
+    assert n_different > 0
+    assert f"But {n_different} of 6 pairs differ" in made.sentences["alike"]
+
+
 def test_a_rank_of_pairs_needs_intervals_that_do_not_overlap():
     """Three systems of one distribution are as alike as each other."""
     rng = np.random.default_rng(3)
@@ -220,6 +232,7 @@ def test_what_a_metric_cannot_measure_has_no_place(five):
     made = text_metrics.report(rated, model=Words(), same=None)
     quality = made.section("quality")[0]
     assert [value.is_reliable for value in quality.values] == [True, False, False]
+    assert "en has a mean quality" in made.sentences["quality"]
     assert "lower quality" not in made.sentences["quality"]
     assert "lowest" not in made.sentences["first"]
     made = make({"en": texts, "zh": chinese}, same_length=True)

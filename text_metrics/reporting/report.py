@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from text_metrics.core_api import parse_choice, parse_flag
 from text_metrics.reporting.build import Choices, build
-from text_metrics.reporting.inputs import SETTINGS, column_names, read_frame, read_sets
+from text_metrics.reporting.frames import column_names, read_frame
+from text_metrics.reporting.inputs import SETTINGS, read_sets
 from text_metrics.reporting.results import Report
 from text_metrics.reporting.scores import GRUEN, NO_MEANINGS
 from text_metrics.texts import parse_kinds

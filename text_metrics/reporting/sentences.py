@@ -23,10 +23,16 @@ def _mean(metric: Metric, system: int) -> str:
     return estimate(metric.values[system].mean, metric.values[system].interval, digits)
 
 
+def _highest(metric: Metric) -> int:
+    """Return the first system by a metric, of those that it can measure if there are any."""
+    return next((i for i in metric.order if metric.values[i].is_reliable), metric.order[0])
+
+
 def _leader(report: Report, metric: Metric, what: str) -> tuple[str, str]:
     """Say which system is first by a metric, or which may be: the beginning and the end of a sentence."""
     systems = report.systems
-    leader, *behind = metric.order
+    leader = _highest(metric)
+    behind = [system for system in metric.order if system != leader]
     mean = f"a mean {what} of {_mean(metric, leader)}"
     if not metric.is_reliable:
         unread = listed(systems[i] for i, value in enumerate(metric.values) if not value.is_reliable)
@@ -57,7 +63,7 @@ def _first(report: Report) -> str:
     begin, end = _leader(report, main, main.title)
     quality = next(iter(report.section("quality")), None)
     verb = "is " if main.best is None else ""
-    at_quality = "" if quality is None else _at_quality(quality, main.order[0], verb)
+    at_quality = "" if quality is None else _at_quality(quality, _highest(main), verb)
     if main.best is None:
         return f"{begin}{at_quality}{end}."
     answer = f"{begin}{end}{at_quality}."
@@ -205,7 +211,9 @@ def _alike(report: Report, likeness: Likeness) -> str:
     if pairs:
         n_different = sum(pair.p_holm is not None and pair.p_holm < level for pair in pairs)
         verb = "differs" if n_different == 1 else "differ"
-        answer += f" {n_different} of {count(len(pairs), 'pair')} {verb} after Holm's adjustment."
+        # Systems that share texts can hide, in the test of all, that others differ.
+        but = " But" if n_different and whole.p >= level else ""
+        answer += f"{but} {n_different} of {count(len(pairs), 'pair')} {verb} after Holm's adjustment."
     if pairs and len(report.prompts) > 1 and _are_apart(pairs[-1], pairs[0]):
         digits = decimals([(pair.between, pair.between_interval) for pair in (pairs[-1], pairs[0])])
         most, least = (_beta(names, pair, digits) for pair in (pairs[-1], pairs[0]))
