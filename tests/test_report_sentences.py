@@ -194,6 +194,19 @@ def test_pairs_may_differ_where_all_together_do_not():
     assert f"But {n_different} of 6 pairs differ" in made.sentences["alike"]
 
 
+def test_a_difference_without_a_test_is_not_called_equal(five):
+    """Ratings that differ by 2 on every prompt have no spread."""
+    systems = {name: five[name] for name in ("T=0.7", "T=1.0", "T=1.3")}
+    ratings = {name: [[score] * 4] * 24 for name, score in zip(systems, (3.0, 5.0, 3.0), strict=True)}
+    said = text_metrics.report(systems, quality=ratings, model=Words(), same=None).sentences["quality"]
+    assert "T=1.0 has a mean quality (rating) of 5.0" in said
+    assert "cannot be told apart" not in said
+    assert "no test of its difference from T=0.7 and T=1.3 is defined" in said
+    said = make({name: sets[:1] for name, sets in systems.items()}).sentences["first"]
+    assert "cannot be told apart" not in said
+    assert "on one prompt" in said
+
+
 def test_a_rank_of_pairs_needs_intervals_that_do_not_overlap():
     """Three systems of one distribution are as alike as each other."""
     rng = np.random.default_rng(3)

@@ -107,7 +107,7 @@ class Inputs(NamedTuple):
             texts=[self.texts[i] for i in order],
             quality=np.concatenate([ratings[i] for i in order]),
             classes=self.classes and [self.classes[i] for i in order],
-            marks={name: self.marks[name] for name in systems} | self.marks,
+            marks={name: self.marks[name] for name in systems} | dict(self.marks),
         )
 
 

@@ -41,12 +41,16 @@ def _leader(report: Report, metric: Metric, what: str) -> tuple[str, str]:
     if not behind:
         return f"{systems[leader]} has {mean}", ""
     tests = {test.a + test.b - leader: test for test in metric.tests if leader in (test.a, test.b)}
-    p_values = {other: test.p_holm for other, test in tests.items()}
+    p_values = {other: tests[other].p_holm for other in behind}
     if metric.best is None:
         level = 1 - report.confidence
-        equal = [other for other in behind if (p := p_values[other]) is None or p >= level]
-        names = listed(systems[other] for other in equal)
-        return f"No system is first. {systems[leader]} has {mean}", f"; {names} cannot be told apart from it"
+        parts = []
+        if equal := [systems[other] for other, p in p_values.items() if p is not None and p >= level]:
+            parts.append(f"; {listed(equal)} cannot be told apart from it")
+        if untested := [systems[other] for other, p in p_values.items() if p is None]:
+            reason = "on one prompt" if len(report.prompts) == 1 else "which does not vary"
+            parts.append(f"; no test of its difference from {listed(untested)} is defined, {reason}")
+        return f"No system is first. {systems[leader]} has {mean}", "".join(parts)
     test = tests[behind[0]]
     ends = sorted(abs(end) for end in test.interval or ())
     difference = estimate(abs(test.difference), ends, decimals([(None, test.interval)]))
