@@ -277,6 +277,14 @@ def test_steps_of_one_parameter_are_in_numeric_order(five, tmp_path):
     assert made.tests[["a", "b"]].iloc[0].tolist() == ["T=0.3", "T=0.5"]
     for name in five:
         assert made.table.loc[name].tolist() == pytest.approx(by_score.table.loc[name].tolist(), nan_ok=True)
+    # Ratings and classes stay with their system.
+    numbers = {name: float(name[2:]) for name in given}
+    ratings = {name: [[numbers[name]] * 4] * 24 for name in given}
+    labels = {name: [["a", "a", "a", "a" if name == "T=0.3" else "b"]] * 24 for name in given}
+    options = {"quality": ratings, "classes": labels, "order": True}
+    shown = text_metrics.report(given, model=Words(), **options).table
+    assert shown["quality"].to_dict() == pytest.approx(numbers)
+    assert shown["n_classes"].tolist() == [1, 2, 2, 2, 2]
     # Names without one number that differs stay in the order given.
     named = {"small": five["T=1.0"], "large": five["T=0.3"], "huge": five["T=1.3"]}
     made = make(named, order=True)
