@@ -396,7 +396,10 @@ def test_no_float_is_longer_than_a_page(five, tmp_path):
 
 
 def test_how_many_prompts_a_lead_needs(five):
-    few = make(five, difference=0.5).power
+    made = make(five, difference=0.5)
+    few = made.power
+    assert "so few prompts" not in made.sentences["misleading"]
+    assert "so few prompts" in make({name: sets[:19] for name, sets in five.items()}).sentences["misleading"]
     many = make(five, difference=0.05).power
     assert few.n_needed < many.n_needed
     assert few.smallest_lead == many.smallest_lead

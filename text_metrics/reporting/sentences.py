@@ -166,6 +166,8 @@ def _power(report: Report, main: Metric) -> str:
     n_prompts = len(report.prompts)
     others = "every other system" if len(report.systems) > 2 else "the other one"
     adjusted = "80\u00a0% power, after Holm's adjustment"
+    if n_prompts < FEW_SETS:
+        adjusted += ", if so few prompts have the true spread"
     if power.smallest_lead is None:
         answer = f"With {count(n_prompts, 'prompt')}, even the largest possible lead may be missed ({adjusted})."
     else:
