@@ -201,7 +201,7 @@ def test_a_difference_without_a_test_is_not_called_equal(five):
     said = text_metrics.report(systems, quality=ratings, model=Words(), same=None).sentences["quality"]
     assert "T=1.0 has a mean quality (rating) of 5.0" in said
     assert "cannot be told apart" not in said
-    assert "no test of its difference from T=0.7 and T=1.3 is defined" in said
+    assert "no test is defined of its difference from T=0.7 and T=1.3" in said
     said = make({name: sets[:1] for name, sets in systems.items()}).sentences["first"]
     assert "cannot be told apart" not in said
     assert "on one prompt" in said

@@ -49,7 +49,7 @@ def _leader(report: Report, metric: Metric, what: str) -> tuple[str, str]:
             parts.append(f"; {listed(equal)} cannot be told apart from it")
         if untested := [systems[other] for other, p in p_values.items() if p is None]:
             reason = "on one prompt" if len(report.prompts) == 1 else "which does not vary"
-            parts.append(f"; no test of its difference from {listed(untested)} is defined, {reason}")
+            parts.append(f"; no test is defined of its difference from {listed(untested)}, {reason}")
         return f"No system is first. {systems[leader]} has {mean}", "".join(parts)
     test = tests[behind[0]]
     ends = sorted(abs(end) for end in test.interval or ())
