@@ -63,6 +63,14 @@ def test_two_files_are_compared(result_of, load):
     assert "vendi_embed|q:0.5|" in out
 
 
+def compare_scores(first, second):
+    """Compare the scores of pairs of items."""
+    sides = []
+    for scores in (first, second):
+        sides.append(compare.Side("", [""] * len(scores), [None] * len(scores), scores))
+    return compare.compare_sides(compare.Pair(sides, is_paired=True), 0.95, has_clusters=False, bounds=None)
+
+
 @pytest.mark.parametrize(
     ("differences", "counts"),
     [
@@ -74,14 +82,14 @@ def test_two_files_are_compared(result_of, load):
 )
 def test_scores_and_means_that_differ_by_rounding_tie(differences, counts):
     second = np.full(30, 0.4)
-    result = compare.compare(second + differences, second, 0.95, np.arange(30))
+    result = compare_scores(second + differences, second)
     assert (result["a_higher"], result["b_higher"], result["equal"]) == counts
     assert (result["p"], result["n_needed"]) == (1, None)
 
 
 def test_the_number_of_items_needed_scales_the_smallest_difference(rng):
     """The power of the test itself is simulated in test_report.py."""
-    pilot = compare.compare(rng.normal(0.3, 1, 40), np.zeros(40), 0.95, np.arange(40))
+    pilot = compare_scores(rng.normal(0.3, 1, 40), np.zeros(40))
     ratio = pilot["smallest_difference"] / pilot["difference"]["mean"]
     assert pilot["n_needed"] == np.ceil(40 * ratio**2) > 1
 

@@ -1,7 +1,10 @@
 """The gate between nights: limits, exit codes, the history of summaries, and unpaired comparisons."""
 
 import json
+import math
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +17,9 @@ from tests.files import read_jsonl, write_jsonl
 from text_metrics.console import EXIT_IN_USE, EXIT_LIMIT, EXIT_USAGE
 from text_metrics.core_api import mean_estimate
 from text_metrics.files.written import find_writer
+from text_metrics.gate import missed_limits, read_history
 from text_metrics.jobs.locks import locked
+from text_metrics.options import Options
 from text_metrics.statistics import contrast, drift, unpaired_test
 
 WORDS = ["tea", "sea", "dog", "park", "rain", "boat", "song", "moon", "door", "lamp", "bread", "stone"]
@@ -35,6 +40,7 @@ def run(monkeypatch, capsys, tmp_path):
         words = [*words, "--metric", "self_bleu", "--setting", "max_order=1", "--text-key", "texts"]
         return run_command(monkeypatch, name, *words), *capsys.readouterr()
 
+    run_once.monkeypatch = monkeypatch
     return run_once
 
 
@@ -97,12 +103,78 @@ def test_a_night_under_other_settings_is_not_compared(run, rng, tmp_path):
     assert (code, "which is read" in shown) == (EXIT_USAGE, True)
 
 
-def test_a_line_that_was_cut_off_by_a_kill_spoils_no_other(run, rng, tmp_path):
-    (tmp_path / "nights.jsonl").write_text('{"written_by": "text')
+def test_a_history_survives_kills_retries_and_other_writers(run, rng, tmp_path):
+    history = tmp_path / "nights.jsonl"
+    for name in ("n1", "n2", "n3"):
+        write_jsonl(tmp_path / f"{name}.jsonl", night(rng, 12))
+        # A night that was killed while it wrote its line.
+        with history.open("a") as file:
+            file.write('{"written_by": "text')
+        assert run("score", f"{name}.jsonl", *GATE)[0] == 0
+        assert read_jsonl(history)[-1]["self_bleu"] == summary_of(name)["self_bleu"]
+    written = history.read_bytes()
+    # A retry is judged as before, without the nights after it. One file may have two paths.
+    (tmp_path / "link.jsonl").symlink_to(history)
+    assert run("score", "n2.jsonl", "--history", history, "--against", "link.jsonl")[0] == 0
+    summaries = [json.loads(line) for line in history.read_text().splitlines()]
+    assert [each["against"]["n_nights"] for each in summaries] == [0, 1, 2, 1]
+    assert history.read_bytes().startswith(written)
+    assert [each["self_bleu"] for each in read_history(history)] == [each["self_bleu"] for each in summaries[:3]]
+    # Metrics that run at the same time.
+    writer = "import sys; from pathlib import Path; from text_metrics.gate import append\n"
+    writer += "for i in range(20): append(Path(sys.argv[2]), {'n': f'{sys.argv[1]} {i}', 'pad': 'x' * 20_000}, [])"
+    both = [subprocess.Popen([sys.executable, "-c", writer, name, str(tmp_path / "both.jsonl")]) for name in "ab"]
+    assert [process.wait() for process in both] == [0, 0]
+    assert len({line["n"] for line in read_jsonl(tmp_path / "both.jsonl")}) == 40
+
+
+def test_scores_that_do_not_vary_are_judged(run, tmp_path):
+    """The same answers pass, and a drop from them fails, also without an interval."""
+    for name, texts in (("n1", ["a b", "a b"]), ("n2", ["a b", "a b"]), ("n3", ["a b", "c d"])):
+        write_jsonl(tmp_path / f"{name}.jsonl", [{"texts": texts}] * 5)
+    limits = ("--fail-under", "difference=0", "--fail-under", "difference_high=0", "--fail-under", "low=0")
+    for name, code in (("n1", 0), ("n2", 0), ("n3", EXIT_LIMIT)):
+        assert run("score", f"{name}.jsonl", *GATE, *limits)[0] == code
+    for first, second, code in (("n1", "n2", 0), ("n3", "n1", EXIT_LIMIT)):
+        for pairing in ("--by-line", "--unpaired"):
+            words = (f"{first}.jsonl", f"{second}.jsonl", pairing, "--fail-under", "low=-0.05")
+            assert run("compare", *words)[0] == code
+    # One set has no interval.
+    write_jsonl(tmp_path / "one.jsonl", [{"texts": ["a b", "a c"]}])
+    assert run("compare", "n1.jsonl", "one.jsonl", "--unpaired", "--fail-under", "low=-9")[0] == EXIT_LIMIT
+    assert run("score", "one.jsonl", "--fail-under", "low=-9")[0] == EXIT_LIMIT
+
+
+def test_a_limit_that_is_never_missed_is_an_error(run, rng, tmp_path):
     write_jsonl(tmp_path / "n1.jsonl", night(rng, 12))
-    assert run("score", "n1.jsonl", "--history", "nights.jsonl")[0] == 0
-    _, line = (tmp_path / "nights.jsonl").read_text().splitlines()
-    assert json.loads(line)["self_bleu"] == summary_of("n1")["self_bleu"]
+    for limit in ("low", "=1", "low=x", "self_bleu=-inf", "n_bad=0"):
+        assert run("score", "n1.jsonl", f"--fail-under={limit}")[0] == EXIT_USAGE, limit
+    assert not (tmp_path / "n1.jsonl.self_bleu.jsonl").exists()
+    # A file that has no score of the metric, or that is no history.
+    words = (
+        "choose",
+        "n1.jsonl",
+        "--text-key",
+        "texts",
+        "--keep",
+        "1",
+        "--column",
+        "classes=texts",
+        "--out",
+        "c.jsonl",
+    )
+    assert run_command(run.monkeypatch, *words) == 0
+    code, _, shown = run("score", "n1.jsonl", "--against", "c.jsonl.summary.json", "--fail-under", "difference=0")
+    assert (code, "has no self_bleu" in shown) == (EXIT_USAGE, True)
+    other = write_jsonl(tmp_path / "other.jsonl", [{"text": "not a summary"}])
+    assert run("score", "n1.jsonl", "--history", other)[0] == EXIT_USAGE
+    assert len(read_jsonl(other)) == 1
+
+
+def test_rounding_decides_no_limit(capsys):
+    options = Options(fail_under=[("a", 0.3), ("b", 0.0)], fail_over=[("c", 0.3)], against=None)
+    assert missed_limits(options, {"a": 0.1 * 3 - 1e-9, "b": -5e-17, "c": 0.1 + 0.2}) == []
+    assert missed_limits(options, {"a": 0.2999, "b": -1e-4, "c": math.nan}) == ["a", "b", "c"]
 
 
 def test_limits_on_the_ends_of_intervals(run, rng, tmp_path):

@@ -14,11 +14,12 @@ from tests.fuzzing import bounded
 from text_metrics.__main__ import main
 from text_metrics.commands.report import parse_options
 from text_metrics.metrics._core.core_intervals import mean_estimate, ratio_estimate
+from text_metrics.reporting.build import Choices, find_power, least_diverse
 from text_metrics.reporting.inputs import read_inputs
 from text_metrics.reporting.lengths import count_words, cut
 from text_metrics.reporting.likeness import shuffled
 from text_metrics.reporting.results import MEASURES
-from text_metrics.reporting.scores import Choices, find_power, least_diverse, summarize
+from text_metrics.reporting.scores import summarize
 from text_metrics.statistics import holm, paired_test
 
 NAME = "all-MiniLM-L6-v2"

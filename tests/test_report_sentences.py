@@ -3,6 +3,7 @@
 import json
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,10 +16,10 @@ from tests.files import write_jsonl
 from text_metrics.__main__ import main
 from text_metrics.commands.report import parse_options
 from text_metrics.files.listing import named_files
+from text_metrics.reporting.build import steps_of
 from text_metrics.reporting.inputs import read_inputs
 from text_metrics.reporting.plots import find_fonts
 from text_metrics.reporting.results import LENGTHS, Caveat
-from text_metrics.reporting.scores import steps_of
 from text_metrics.reporting.sentences import sentences
 
 WORDS = ["dog", "cat", "rain", "sea", "town", "shop", "train", "field", "apple", "song"]
@@ -181,6 +182,82 @@ def test_every_caveat_names_systems_and_metrics(five):
                 assert not any(metric.values[i].is_reliable for i in caveat.systems)
 
 
+def test_pairs_may_differ_where_all_together_do_not():
+    """Identical systems hide in the test of all that another one differs."""
+    rng = np.random.default_rng(2)
+    a = [[text_of(rng, WORDS[:12]) for _ in range(3)] for _ in range(24)]
+    b = [[text_of(rng, WORDS[4:16]) for _ in range(3)] for _ in range(24)]
+    made = make({"a": a, "again": a, "third": a, "b": b})
+    assert made.likeness.partition.p > 0.05
+    n_different = sum(pair.p_holm < 0.05 for pair in made.likeness.pairs)
+    assert n_different > 0
+    assert f"But {n_different} of 6 pairs differ" in made.sentences["alike"]
+
+
+def test_a_difference_without_a_test_is_not_called_equal(five):
+    """Ratings that differ by 2 on every prompt have no spread."""
+    systems = {name: five[name] for name in ("T=0.7", "T=1.0", "T=1.3")}
+    ratings = {name: [[score] * 4] * 24 for name, score in zip(systems, (3.0, 5.0, 3.0), strict=True)}
+    said = text_metrics.report(systems, quality=ratings, model=Words(), same=None).sentences["quality"]
+    assert "T=1.0 has a mean quality (rating) of 5.0" in said
+    assert "cannot be told apart" not in said
+    assert "no test is defined of its difference from T=0.7 and T=1.3" in said
+    said = make({name: sets[:1] for name, sets in systems.items()}).sentences["first"]
+    assert "cannot be told apart" not in said
+    assert "on one prompt" in said
+
+
+def test_a_rank_of_pairs_needs_intervals_that_do_not_overlap():
+    """Three systems of one distribution are as alike as each other."""
+    rng = np.random.default_rng(3)
+    systems = {name: [[text_of(rng, WORDS) for _ in range(3)] for _ in range(8)] for name in "abc"}
+    made = make(systems)
+    low = made.likeness.pairs[-1]
+    high = made.likeness.pairs[0]
+    assert low.between_interval[1] > high.between_interval[0]
+    assert "Most alike" not in made.sentences["alike"]
+
+
+def test_no_lead_is_printed_that_is_impossible(tmp_path):
+    """Vendi scores of three texts are 1 to 3."""
+    rng = np.random.default_rng(1)
+    systems = {name: [[text_of(rng, WORDS) for _ in range(3)] for _ in range(3)] for name in "abcd"}
+    made = make(systems, difference=0.2, out=tmp_path)
+    assert made.power.smallest_lead is None
+    assert made.power.n_needed > 3
+    assert "truly" not in made.sentences["misleading"]
+    assert f"{made.power.n_needed} prompts" in made.sentences["misleading"]
+    assert "every possible lead" in (tmp_path / "methods.tex").read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="difference must be at most 2"):
+        make(systems, difference=2.1)
+    assert "more than 16,777,216 prompts" in make(systems, difference=1e-9).sentences["misleading"]
+    # Nor is a question left without an answer where no test is defined.
+    same = {"a": systems["a"], "again": systems["a"]}
+    assert "0.2 needs cannot be told" in make(same, difference=0.2).sentences["misleading"]
+
+
+def test_what_a_metric_cannot_measure_has_no_place(five):
+    """Neither in quality, nor among texts of the same length."""
+    texts = five["T=0.5"]
+    foreign = [["Der Hund bellt laut im Garten und die Katze schläft auf dem alten Sofa."] * 4] * 24
+    chinese = [["猫在睡觉,狗在公园里大声叫,天正在下雨。"] * 4] * 24
+    rated = {"en": texts, "de": foreign, "zh": chinese}
+    made = text_metrics.report(rated, model=Words(), same=None)
+    quality = made.section("quality")[0]
+    assert [value.is_reliable for value in quality.values] == [True, False, False]
+    assert "en has a mean quality" in made.sentences["quality"]
+    assert "lower quality" not in made.sentences["quality"]
+    assert "lowest" not in made.sentences["first"]
+    made = make({"en": texts, "zh": chinese}, same_length=True)
+    cut = made.same_length.metrics[0]
+    unread = replace(cut, values=[replace(value, is_reliable=False) for value in cut.values])
+    made = replace(made, same_length=replace(made.same_length, metrics=[unread]))
+    assert "no system can be first" in sentences(made)["misleading"]
+    # What was done is not advised.
+    (said,) = (caveat.sentence for caveat in made.caveats if caveat.kind == LENGTHS)
+    assert "--same-length" not in said
+
+
 def test_steps_of_one_parameter_are_in_numeric_order(five, tmp_path):
     given = dict(reversed(five.items()))
     made = make(given, order=True, out=tmp_path)
@@ -193,7 +270,21 @@ def test_steps_of_one_parameter_are_in_numeric_order(five, tmp_path):
     svg = (tmp_path / "figures" / "diversity.svg").read_text(encoding="utf-8")
     assert re.findall(r">(T=[\d.]+)<", svg) == list(five)
     # By default, the most diverse one is first.
-    assert [made.systems[i] for i in make(given).order] == list(given)
+    by_score = make(given)
+    assert [by_score.systems[i] for i in by_score.order] == list(given)
+    # Every table and every sum has this order, and the numbers go with their systems.
+    assert made.systems == list(five)
+    assert made.tests[["a", "b"]].iloc[0].tolist() == ["T=0.3", "T=0.5"]
+    for name in five:
+        assert made.table.loc[name].tolist() == pytest.approx(by_score.table.loc[name].tolist(), nan_ok=True)
+    # Ratings and classes stay with their system.
+    numbers = {name: float(name[2:]) for name in given}
+    ratings = {name: [[numbers[name]] * 4] * 24 for name in given}
+    labels = {name: [["a", "a", "a", "a" if name == "T=0.3" else "b"]] * 24 for name in given}
+    options = {"quality": ratings, "classes": labels, "order": True}
+    shown = text_metrics.report(given, model=Words(), **options).table
+    assert shown["quality"].to_dict() == pytest.approx(numbers)
+    assert shown["n_classes"].tolist() == [1, 2, 2, 2, 2]
     # Names without one number that differs stay in the order given.
     named = {"small": five["T=1.0"], "large": five["T=0.3"], "huge": five["T=1.3"]}
     made = make(named, order=True)
@@ -254,6 +345,8 @@ def test_a_table_makes_the_report_of_lists(five):
 
 
 def test_a_faulty_table_is_named(five):
+    from datasets import Dataset, DatasetDict
+
     frame = pd.DataFrame(rows_of(five))
     with pytest.raises(ValueError, match="'nowhere'"):
         make(frame, text="nowhere", id="n")
@@ -261,6 +354,12 @@ def test_a_faulty_table_is_named(five):
         make(frame, text="text")
     with pytest.raises(ValueError, match=r"seems to hold 5 systems.*system=T"):
         make(frame, text="text", id="n")
+    with pytest.raises(TypeError, match="splits"):
+        make(DatasetDict(train=Dataset.from_pandas(frame)), text="text", id="n", system="T")
+    with pytest.raises(ValueError, match="different names"):
+        make(pd.concat([frame, frame["T"]], axis=1), text="text", id="n", system="T")
+    numbered = frame.assign(**{"T": frame["T"].str[2:].astype(float)}).rename(columns={"ask": 0})
+    assert make(numbered, text="text", id="n", system="T").systems == ["0.3", "0.5", "0.7", "1", "1.3"]
     frame.loc[7, "text"] = None
     with pytest.raises(ValueError, match="row 8"):
         make(frame, text="text", id="n", system="T")
@@ -283,8 +382,24 @@ def test_a_notebook_shows_the_head_and_a_table(five):
     assert all(name in html for name in five)
 
 
+def test_no_float_is_longer_than_a_page(five, tmp_path):
+    """Tests of many systems are of the first one in the paper's table, and of all in the appendix, in pieces."""
+    systems = {f"{name} {i}": sets[:4] for name, sets in list(five.items())[:4] for i in range(2)}
+    made = make(systems, out=tmp_path)
+    n_tests = {"table.tex": len(systems) - 1, "tables.tex": len(made.metrics[0].tests)}
+    for name, n in n_tests.items():
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert text.count(r"{\scriptsize $-$ T=") == n
+        # A system, or a pair, has two lines.
+        assert all(each.count("\\\\\n") < 45 for each in text.split(r"\begin{table")[1:])
+        assert len(set(re.findall(r"\\label{.*}", text))) == text.count(r"\label{")
+
+
 def test_how_many_prompts_a_lead_needs(five):
-    few = make(five, difference=0.5).power
+    made = make(five, difference=0.5)
+    few = made.power
+    assert "so few prompts" not in made.sentences["misleading"]
+    assert "so few prompts" in make({name: sets[:19] for name, sets in five.items()}).sentences["misleading"]
     many = make(five, difference=0.05).power
     assert few.n_needed < many.n_needed
     assert few.smallest_lead == many.smallest_lead

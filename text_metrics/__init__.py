@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from text_metrics.questions.contributions import contributions
     from text_metrics.questions.groups import between_groups
     from text_metrics.questions.rarefied import rarefied
-    from text_metrics.reporting.scores import describe, report
+    from text_metrics.reporting.report import describe, report
     from text_metrics.scorer import Scorer
     from text_metrics.training.rewards import for_rewards
     from text_metrics.training.samples import SampleCallback
@@ -46,11 +46,11 @@ _LAZY = {
     "between_groups": "text_metrics.questions.groups",
     "choose": "text_metrics.choosing.subset",
     "contributions": "text_metrics.questions.contributions",
-    "describe": "text_metrics.reporting.scores",
+    "describe": "text_metrics.reporting.report",
     "for_rewards": "text_metrics.training.rewards",
     "for_trainer": "text_metrics.training.trainer",
     "rarefied": "text_metrics.questions.rarefied",
-    "report": "text_metrics.reporting.scores",
+    "report": "text_metrics.reporting.report",
 }
 
 

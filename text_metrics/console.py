@@ -118,6 +118,8 @@ def _warned_once() -> Iterator[None]:
     seen: dict[str, list[str]] = {}
     formatted = warnings.formatwarning
     with warnings.catch_warnings():
+        # Python would ignore the same numbers of another batch; a filter of the user is before this one.
+        warnings.simplefilter("always", UserWarning, append=True)
         show = warnings.showwarning
 
         def show_once(message: Any, *arguments: Any, **named: Any) -> None:
@@ -133,8 +135,8 @@ def _warned_once() -> Iterator[None]:
         finally:
             warnings.formatwarning = formatted
             for messages in seen.values():
-                if len(messages) > 1:
-                    total = _add_counts(messages)
+                total = _add_counts(messages)
+                if total != messages[0]:
                     print(f"This warning came {len(messages)} times, in all: {total}", file=sys.stderr)
 
 

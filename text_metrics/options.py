@@ -3,6 +3,7 @@
 import argparse
 import codecs
 import io
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,7 +42,6 @@ def add_keys(parser: argparse.ArgumentParser, clusters: bool = True, contexts: b
     parser.add_argument("--rows", metavar="KEY", help="where the rows are, in files that hold one JSON object")
     parser.add_argument("--delimiter", type=_delimiter, help="of CSV, such as ';'")
     parser.add_argument("--encoding", type=_encoding, default="utf-8", help="of text, such as cp1252")
-    parser.add_argument("--group-key", type=_refuse, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
 
 def add_strip(parser: argparse.ArgumentParser) -> None:
@@ -75,10 +75,6 @@ def _kinds(text: str) -> list[str]:
 def form_of(options: argparse.Namespace) -> dict[str, Any]:
     """Return how files are read, as arguments of `Source`."""
     return {name: getattr(options, name) for name in ("rows", "delimiter", "encoding")}
-
-
-def _refuse(_: str) -> None:
-    raise argparse.ArgumentTypeError("is now --id-key, and --cluster-key in compare.")
 
 
 def _delimiter(text: str) -> str:
@@ -184,7 +180,14 @@ def add_limits(parser: argparse.ArgumentParser, numbers: str) -> None:
 
 def _limit(text: str) -> tuple[str, float]:
     name, _, value = text.partition("=")
-    return name, float(value)
+    try:
+        limit = float(value)
+    except ValueError:
+        limit = math.inf
+    # No number is beyond an infinite limit; every number is beyond NaN.
+    if not name or math.isinf(limit):
+        raise argparse.ArgumentTypeError(f"must be NAME=NUMBER. Got {text!r}.")
+    return name, limit
 
 
 def add_confidence(parser: argparse.ArgumentParser, help: str = "level of the intervals") -> None:

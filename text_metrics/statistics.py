@@ -16,9 +16,7 @@ _DRAWN_AT_ONCE = 4_000_000
 POWER = 0.8
 # Simulated studies, by which a power of 80 % is known to 0.9 points.
 _STUDIES = 2000
-# Steps of a bisection.
-_STEPS = 24
-_MOST_PROMPTS = 2**24
+MOST_PROMPTS = 2**24
 
 
 def randomization_p(differences: np.ndarray) -> float:
@@ -148,8 +146,11 @@ def drift(latest: Estimate, earlier: Sequence[Estimate], level: float) -> dict[s
     over_times = mean_estimate(np.array([each.value for each in earlier]))
     # The error of the mean is s / sqrt(n), that of a prediction s * sqrt(1 + 1 / n).
     predicted = Estimate(n, over_items.value, over_times.error * math.sqrt(n + 1), 0.0)
-    intervals = [each.interval(level) for each in (over_items, predicted)]
-    ends = [end for interval in intervals for end in interval or ()]
+    ends: list[float] = []
+    for each in (over_items, predicted):
+        if each.error >= 0:
+            # What does not vary is exact.
+            ends += each.interval(level) or [each.value]
     interval = [min(ends), max(ends)] if ends else None
     return {"mean": over_times.value, "difference": {"mean": over_items.value, "interval": interval}}
 
@@ -206,54 +207,61 @@ class Leads:
         n, n_others = differences.shape
         # Resampled units have a smaller variance.
         self._deviations = (differences - differences.mean(axis=0)) * np.sqrt(n / max(1, n - 1))
-        self._spread = self._deviations.std(axis=0)
         # Without a spread, the test is undefined.
-        self.is_defined = n > 2 and bool(np.all(self._spread > TIE))
+        self.is_defined = n > 2 and bool(np.all(self._deviations.std(axis=0) > TIE))
         n_pairs = n_others * (n_others + 1) // 2
         # The largest t is compared first, with the adjustment for all pairs.
         self._tails = (1 - level) / 2 / (n_pairs - np.arange(n_others))
 
     def smallest(self) -> float | None:
         """Return the lead that is found on as many units with a power of 80 %; None if a test is undefined."""
-        n = len(self._deviations)
-        if not self.is_defined:
-            return None
-        studies = self._simulate(n)
-        high = float(self._spread.max() / np.sqrt(n))
-        while self._power(studies, high, n) < POWER:
-            high *= 2
-        low = 0.0
-        for _ in range(_STEPS):
-            middle = (low + high) / 2
-            if self._power(studies, middle, n) < POWER:
-                low = middle
-            else:
-                high = middle
-        return high
+        return self._smallest_on(len(self._deviations)) if self.is_defined else None
 
     def n_needed(self, lead: float) -> int | None:
-        """Return the number of units, to 1 %, on which a lead has a power of 80 %; None if a test is undefined.
+        """Return the number of units, to 1 %, on which a lead has a power of 80 %.
 
-        At most 2**24, which may not be enough.
+        None if a test is undefined, or if more than `MOST_PROMPTS` are needed.
         """
         smallest = self.smallest()
         if smallest is None:
             return None
         expected = len(self._deviations) * (smallest / lead) ** 2
-        high = max(3, min(round(expected), _MOST_PROMPTS))
-        while high < _MOST_PROMPTS and self._power(self._simulate(high), lead, high) < POWER:
-            high = min(2 * high, _MOST_PROMPTS)
+        high = max(3, min(round(expected), MOST_PROMPTS))
+        while self._smallest_on(high) > lead:
+            if high == MOST_PROMPTS:
+                return None
+            high = min(2 * high, MOST_PROMPTS)
         low = 2
         while high - low > max(1, high // 100):
             middle = (low + high) // 2
-            if self._power(self._simulate(middle), lead, middle) < POWER:
+            if self._smallest_on(middle) > lead:
                 low = middle
             else:
                 high = middle
         return high
 
+    def _smallest_on(self, n: int) -> float:
+        """Return the lead that is found on n units in 80 % of the studies."""
+        return float(np.quantile(self._least_found(n), POWER, method="inverted_cdf"))
+
+    def _least_found(self, n: int) -> np.ndarray:
+        """Return the least lead that is found in each simulated study of n units: (studies,)."""
+        mean, square, cube = self._simulate(n)
+        variance = (square - mean**2).clip(min=TIE**2)
+        skewness = (cube - 3 * mean * square + 2 * mean**3) / variance**1.5 / np.sqrt(n)
+        error = np.sqrt(variance / (n - 1))
+        # For each adjustment, the inverse of Hall's transformation, t + s t^2 / 3 + s^2 t^3 / 27 + s / 6.
+        critical = -stdtrit(n - 1, self._tails)
+        excess = critical - skewness[..., None] / 6
+        root = np.cbrt(1 + skewness[..., None] * excess)
+        t = 3 * excess / (root**2 + root + 1)
+        leads = t * error[..., None] - mean[..., None]
+        # By the j-th adjustment, it has to beat j others.
+        ranks = np.arange(len(critical))
+        return np.sort(leads, axis=1)[:, ranks, ranks].max(axis=1)
+
     def _simulate(self, n: int) -> np.ndarray:
-        """Return the first three moments of the differences on n resampled units: (studies, 3, k - 1)."""
+        """Return the first three moments of the differences on n resampled units: (3, studies, k - 1)."""
         rng = np.random.default_rng(_SEED)
         n_units = len(self._deviations)
         powers = np.hstack([self._deviations**power for power in (1, 2, 3)])
@@ -263,14 +271,4 @@ class Leads:
             count = min(step, _STUDIES - start)
             drawn = rng.multinomial(n, np.full(n_units, 1 / n_units), count)
             moments.append(drawn @ powers / n)
-        return np.concatenate(moments).reshape(_STUDIES, 3, -1)
-
-    def _power(self, studies: np.ndarray, lead: float, n: int) -> float:
-        """Return the share of studies in which the first system is found."""
-        mean, square, cube = studies.swapaxes(0, 1)
-        variance = (square - mean**2).clip(min=TIE**2)
-        skewness = (cube - 3 * mean * square + 2 * mean**3) / variance**1.5 / np.sqrt(n)
-        t = (lead + mean) / np.sqrt(variance / (n - 1))
-        t = t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6
-        critical = -stdtrit(n - 1, self._tails)
-        return float((-np.sort(-t, axis=1) >= critical).all(axis=1).mean())
+        return np.concatenate(moments).reshape(_STUDIES, 3, -1).swapaxes(0, 1)

@@ -78,6 +78,44 @@ class Side:
             self.scores = self.scores[mask]
 
 
+@dataclass
+class Pair:
+    """Two sides, A and B: if they are paired, their items have one order."""
+
+    sides: list[Side]
+    is_paired: bool
+
+    @property
+    def n_items(self) -> int:
+        """The number of items of both sides: a pair is one."""
+        first, second = (len(side.ids) for side in self.sides)
+        return first if self.is_paired else first + second
+
+    @property
+    def sizes(self) -> list[np.ndarray]:
+        """The number of texts of each set, of both sides."""
+        return [np.array([len(unit.texts) for unit in side.units]) for side in self.sides]
+
+    @property
+    def n_unequal(self) -> int:
+        """The number of prompts whose two sets differ in size; of unpaired sides, of sets above the smallest size."""
+        first, second = self.sizes
+        if self.is_paired:
+            return int((first != second).sum())
+        both = np.concatenate([first, second])
+        return int((both > both.min()).sum())
+
+    def select(self, masks: Sequence[np.ndarray], message: str) -> None:
+        """Keep the items that the masks of their sides have, a pair if both do; raises a ValueError for none."""
+        first, second = masks
+        if self.is_paired:
+            first = second = first & second
+        if not (first.any() and second.any()):
+            raise ValueError(message)
+        for side, mask in zip(self.sides, (first, second), strict=True):
+            side.select(mask)
+
+
 def read_pair(options: cli.Options, reader: Reader) -> tuple[list[System], Counter[str]]:
     """Read two systems, of two files or of one; returns them, and counts of repeated rows.
 
@@ -134,60 +172,27 @@ def _select_systems(systems: list[System], names: Sequence[str]) -> list[System]
     return [(name, by_name[name]) for name in names]
 
 
-def choose_size(
-    metric: Any, sides: Sequence[Sequence[Unit]], is_paired: bool = True
-) -> tuple[list[np.ndarray], int | None]:
-    """Choose the prompts that are compared, and the number of texts to which all sets are rarefied, as a report does.
+def choose_size(metric: Any, pair: Pair) -> int | None:
+    """Choose the number of texts to which all sets are rarefied, as a report does.
 
     Where the sets of a prompt, or of unpaired systems, differ in size, the larger one may score as more diverse for its
     size alone. Then, prompts with fewer than two texts of a system are left out.
 
-    Returns
-    -------
-    used : for each side, ndarray of shape (number of its sets,), bool
-    k : None where the sets of each prompt have one size, or the metric does not score sets
-
-    Raises a ValueError for a metric of another package, which may score anything.
+    Returns None where the sets of each prompt have one size, or the metric does not score sets. Raises a ValueError for
+    a metric of another package, which may score anything.
     """
-    sizes = sizes_of(sides)
-    every = [np.ones(len(side_sizes), dtype=bool) for side_sizes in sizes]
     items = getattr(metric, "items", None)
-    n_unequal = count_unequal(sizes, is_paired)
+    n_unequal = pair.n_unequal
     if items in (TEXTS, QUESTIONS) or not n_unequal:
-        return every, None
+        return None
     if items is None:
         raise ValueError(
             f"the sets of {count(n_unequal, 'prompt')} differ in size, and {metric.name} cannot be rarefied, because "
             "it does not declare its settings: pass --no-rarefy to score the sets as they are."
         )
-    used = common_masks([side_sizes > 1 for side_sizes in sizes], is_paired)
-    if not all(mask.any() for mask in used):
-        raise ValueError("no prompt has two texts or more of both systems: pass --no-rarefy to score all sets.")
-    sizes = [side_sizes[mask] for side_sizes, mask in zip(sizes, used, strict=True)]
-    return used, common_size(np.concatenate(sizes)) if count_unequal(sizes, is_paired) else None
-
-
-def common_masks(masks: Sequence[np.ndarray], is_paired: bool) -> list[np.ndarray]:
-    """Make the masks of two sides equal if their items are paired: an item is used on both sides, or on none."""
-    first, second = masks
-    return [first & second] * 2 if is_paired else [first, second]
-
-
-def sizes_of(sides: Sequence[Sequence[Unit]]) -> list[np.ndarray]:
-    """Return the number of texts of each set of both sides."""
-    sizes = []
-    for units in sides:
-        sizes.append(np.array([len(unit.texts) for unit in units]))
-    return sizes
-
-
-def count_unequal(sizes: Sequence[np.ndarray], is_paired: bool) -> int:
-    """Count the prompts whose two sets differ in size; of unpaired sides, the sets above the smallest size."""
-    first, second = sizes
-    if is_paired:
-        return int((first != second).sum())
-    both = np.concatenate([first, second])
-    return int((both > both.min()).sum())
+    have_two = [sizes > 1 for sizes in pair.sizes]
+    pair.select(have_two, "no prompt has two texts or more of both systems: pass --no-rarefy to score all sets.")
+    return common_size(np.concatenate(pair.sizes)) if pair.n_unequal else None
 
 
 def score(
@@ -214,24 +219,6 @@ def score(
     scores = np.array(values, dtype=np.float64)
     scores = mean_by_set(scores, sizes) if are_texts else scores
     return scores, str(result.get("signature", metric.name)), float(sizes.mean() if k is None else k)
-
-
-def compare(first: np.ndarray, second: np.ndarray, confidence: float, units: np.ndarray) -> dict[str, Any]:
-    """Test the mean difference of paired scores of shape (n,); returns a dict that is valid JSON.
-
-    Differences below `TIE`, of items and of means, count as ties. The test finds `smallest_difference` with a
-    probability of 80 %, and `n_needed` is the number of units with which it finds the observed difference as often.
-    `units`, int of shape (n,), are equal for items that are not independent.
-    """
-    differences = first - second
-    test = paired_test(first, second, confidence, units)
-    return {
-        "n": len(differences),
-        **_results(test, confidence),
-        "a_higher": int((differences >= TIE).sum()),
-        "b_higher": int((differences <= -TIE).sum()),
-        "equal": int((np.abs(differences) < TIE).sum()),
-    }
 
 
 def _results(test: dict[str, Any], confidence: float) -> dict[str, Any]:
@@ -347,18 +334,14 @@ def main() -> int:
     marks = [total_marks(sets.values()) for _, sets in systems]
     cli.warn_of_marks(sum(marks, Marks()))
     warn_of_repeats(", ".join(map(str, options.files)), repeats, str(options.id_key))
-    is_paired = not options.unpaired
     sides = []
     for system, sets in systems:
         # Paired sides have the order of the first one.
-        ids = list(systems[0][1] if is_paired else sets)
+        ids = list(sets if options.unpaired else systems[0][1])
         sides.append(Side(system, ids, [sets[prompt] for prompt in ids]))
-    n_all = _count_items(sides, is_paired)
-    k = None
-    if not options.no_rarefy:
-        used, k = choose_size(metric, [side.units for side in sides], is_paired)
-        for side, mask in zip(sides, used, strict=True):
-            side.select(mask)
+    pair = Pair(sides, not options.unpaired)
+    n_all = pair.n_items
+    k = None if options.no_rarefy else choose_size(metric, pair)
     for side in sides:
         given = to_arguments(columns, [unit.given for unit in side.units], not reads_sets)
         try:
@@ -367,69 +350,66 @@ def main() -> int:
             raise ValueError(f"{side.name}: {str(error) or type(error).__name__}") from error
         if signed := to_signature(options.strip):
             side.signature = str(Signature.parse(side.signature).merge(**signed))
-    have_scores = common_masks([~np.isnan(side.scores) for side in sides], is_paired)
-    if not all(mask.any() for mask in have_scores):
-        raise ValueError(f"No item has a score by {metric.name} on both sides.")
-    for side, mask in zip(sides, have_scores, strict=True):
-        side.select(mask)
+    have_scores = [~np.isnan(side.scores) for side in sides]
+    pair.select(have_scores, f"No item has a score by {metric.name} on both sides.")
     if name == "scores" and hasattr(metric, "settings"):
         bounds[name] = metric.bounds_under(metric.settings.read(options.settings, metric.name))
-    sizes = sizes_of([side.units for side in sides])
     result: dict[str, Any] = {
         "metric": metric.name,
         "result": name,
         "systems": [side.name for side in sides],
-        "left_out": n_all - _count_items(sides, is_paired),
-        "sizes": {each: [int(part.min()), int(part.max())] for each, part in zip("ab", sizes, strict=True)},
-        "n_unequal": 0 if getattr(metric, "items", None) == TEXTS else count_unequal(sizes, is_paired),
+        "left_out": n_all - pair.n_items,
+        "sizes": {each: [int(part.min()), int(part.max())] for each, part in zip("ab", pair.sizes, strict=True)},
+        "n_unequal": 0 if getattr(metric, "items", None) == TEXTS else pair.n_unequal,
         "rarefied_to": k,
-        **compare_sides(sides, options.confidence, is_paired, options.cluster_key is not None, bounds.get(name)),
+        **compare_sides(pair, options.confidence, options.cluster_key is not None, bounds.get(name)),
         "signatures": [side.signature for side in sides],
     }
     if options.strip:
         result["stripped"] = [side_marks.counts(options.strip) for side_marks in marks]
     print(show(result))
     if options.out:
-        record = mark("compare") | result | {"items": _items(sides, is_paired)}
+        record = mark("compare") | result | {"items": _items(pair)}
         write_text(options.out, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     values = {each: result[each]["mean"] for each in ("difference", "a", "b")}
-    values |= {"p": result["p"], **ends(result["difference"]["interval"])}
+    n_units = result["n_units"] if pair.is_paired else min(result["a"]["n_units"], result["b"]["n_units"])
+    values |= {"p": result["p"], **ends(values["difference"], result["difference"]["interval"], n_units)}
     return EXIT_LIMIT if missed_limits(options, values) else 0
 
 
-def compare_sides(
-    sides: Sequence[Side], confidence: float, is_paired: bool, has_clusters: bool, bounds: Bounds | None
-) -> dict[str, Any]:
-    """Test the difference of the means of two sides, and estimate both; returns entries of the output."""
+def compare_sides(pair: Pair, confidence: float, has_clusters: bool, bounds: Bounds | None) -> dict[str, Any]:
+    """Test the difference of the means of two sides, and estimate both; returns entries of the output.
+
+    Differences below `TIE`, of items and of means, count as ties.
+    """
     clusters = []
-    for side in sides:
+    for side in pair.sides:
         labels = [unit.given["confidence_by"] for unit in side.units] if has_clusters else None
         clusters.append(parse_confidence_by(labels, len(side.units), "item"))
-    first, second = (mean_estimate(side.scores, units) for side, units in zip(sides, clusters, strict=True))
-    if is_paired:
-        result = compare(sides[0].scores, sides[1].scores, confidence, clusters[0])
+    first, second = (side.scores for side in pair.sides)
+    means = [mean_estimate(side.scores, units) for side, units in zip(pair.sides, clusters, strict=True)]
+    result: dict[str, Any] = {"n": pair.n_items}
+    if pair.is_paired:
+        result |= _results(paired_test(first, second, confidence, clusters[0]), confidence)
+        differences = first - second
+        result["a_higher"] = int((differences >= TIE).sum())
+        result["b_higher"] = int((differences <= -TIE).sum())
+        result["equal"] = result["n"] - result["a_higher"] - result["b_higher"]
     else:
-        test = unpaired_test(first, second, confidence)
-        result = {"n": _count_items(sides, is_paired), **_results(test, confidence)}
-    for name, side, mean in zip("ab", sides, (first, second), strict=True):
+        result |= _results(unpaired_test(means[0], means[1], confidence), confidence)
+    for name, side, mean in zip("ab", pair.sides, means, strict=True):
         result[name] = {"mean": mean.value, "interval": mean.interval(confidence, bounds or UNBOUNDED, side.size)}
-        if not is_paired:
+        if not pair.is_paired:
             result[name] |= {"n": len(side.scores), "n_units": mean.n}
     return result
 
 
-def _count_items(sides: Sequence[Side], is_paired: bool) -> int:
-    """Count the items of both sides: a pair is one."""
-    return len(sides[0].ids) if is_paired else sum(len(side.ids) for side in sides)
-
-
-def _items(sides: Sequence[Side], is_paired: bool) -> list[dict[str, Any]]:
+def _items(pair: Pair) -> list[dict[str, Any]]:
     """Return the scores of each item: both of a pair, or one."""
+    if pair.is_paired:
+        scores = (side.scores.tolist() for side in pair.sides)
+        return [{"id": prompt, "a": a, "b": b} for prompt, a, b in zip(pair.sides[0].ids, *scores, strict=True)]
     rows = []
-    for name, side in zip("ab", sides, strict=True):
-        for prompt, value in zip(side.ids, side.scores.tolist(), strict=True):
-            rows.append({"id": prompt, name: value})
-    if not is_paired:
-        return rows
-    n = len(rows) // 2
-    return [row | other for row, other in zip(rows[:n], rows[n:], strict=True)]
+    for name, side in zip("ab", pair.sides, strict=True):
+        rows += [{"id": prompt, name: value} for prompt, value in zip(side.ids, side.scores.tolist(), strict=True)]
+    return rows

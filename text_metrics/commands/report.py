@@ -138,7 +138,7 @@ def main(words: Sequence[str] | None = None) -> int:
     for name, marks in inputs.marks.items():
         warn_of_marks(marks, what=f"texts of {name}")
     # It imports torch.
-    from text_metrics.reporting.scores import Choices, build
+    from text_metrics.reporting.build import Choices, build
 
     choices = Choices(
         by_gruen=options.quality_key is None and options.quality == "gruen",

@@ -59,7 +59,10 @@ def parse_options(words: Sequence[str] | None) -> cli.Options:
     help = "how many of the last summaries of a history --against reads"
     parser.add_argument("--last", type=int, default=14, metavar="N", help=help)
     cli.add_confidence(parser, help="level of the intervals in the summary")
-    return cli.parse(parser, words)
+    options = cli.parse(parser, words)
+    if options.history and options.against and options.history.resolve() == options.against.resolve():
+        options.against = options.history
+    return options
 
 
 @command
@@ -73,7 +76,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if options.one_set and scorer.items == TEXTS:
         raise ValueError(f"--one-set: {name} scores each text, not sets.")
     # Before hours of scoring.
-    history = history_of(options)
+    history = history_of(options, scorer.metric.name)
     summary = saved.finished()
     if summary is None:
         if options.engine == "local":
@@ -92,16 +95,12 @@ def main(words: Sequence[str] | None = None) -> int:
             job = Job(saved, source, reader, scorer.score, partial(finish, scorer), options.batch_size, schema)
             summary = job.run(partial(summarize, scorer=scorer))
     summary, values = _with_intervals(summary, scorer)
-    unjudged: list[str] = []
     if options.against is not None:
         compared = compare_with_history(summary, scorer.metric.name, history, options)
         summary["against"] = {"file": str(options.against), **compared}
-        differences = drift_values(compared)
-        values |= differences
-        if summary[scorer.metric.name] is not None:
-            unjudged = [name for name, value in differences.items() if value is None]
+        values |= drift_values(compared, options)
     code = saved.finish(summary)
-    if missed := missed_limits(options, values, unjudged):
+    if missed := missed_limits(options, values):
         code = EXIT_LIMIT
     if options.history is not None:
         append(options.history, summary, missed)
@@ -120,5 +119,6 @@ def _with_intervals(summary: dict[str, Any], scorer: RowScorer) -> tuple[dict[st
     values["confidence"] = options.confidence
     for name in scorer.bounds:
         prefix = name.removesuffix("scores")
-        values |= ends(found[f"{prefix}confidence_interval"], prefix)
+        mean, n_units = summary["estimates"][name][1::-1] if summary["estimates"][name] else (None, 0)
+        values |= ends(mean, found[f"{prefix}confidence_interval"], n_units, prefix)
     return summary | found, values

@@ -102,6 +102,10 @@ class Source:
             if key and columns and column_of(key, columns) not in (None, *columns):
                 raise ValueError(f"{self.path} {missing(key, dict.fromkeys(columns))} ({option}).")
 
+    def where(self, row: Row) -> str:
+        """Name a row for an error."""
+        return f"{self.path}, {'line' if self.schema is None else 'row'} {row.number}"
+
     def rows(self, *columns: str) -> Iterator[Row]:
         """Read the rows; only some columns where that is faster, if they are named."""
         has_all = self.schema is not None and set(columns) <= set(self.schema.names)
@@ -200,13 +204,13 @@ class Source:
                 yield Row(begin + 1, None, problem, raw, place, n_lines)
 
 
-def read_rows(path: Path, any_value: bool = False) -> list[tuple[str, Any]]:
-    """Read all rows, objects or `any_value`, with their places; raises a ValueError for a bad one, or for none."""
+def read_rows(path: Path) -> list[tuple[str, Any]]:
+    """Read all rows, which are objects, with their places; raises a ValueError for a bad one, or for none."""
     source = Source(path)
     rows = []
     for row in source.rows():
-        where = f"{path}, {'line' if source.schema is None else 'row'} {row.number}"
-        if not row.error and not any_value and not isinstance(row.values, dict):
+        where = source.where(row)
+        if not row.error and not isinstance(row.values, dict):
             row.error = f"must be a JSON object. Got {describe(row.values)}"
         if row.error:
             raise ValueError(f"{where} {row.error}.")

@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from text_metrics.core_api import parse_count, parse_number, signature
 from text_metrics.files.storage import check_outputs, named_writing
+from text_metrics.files.written import JOURNAL
 from text_metrics.jobs.locks import locked
 
 
@@ -86,7 +87,7 @@ class Journal:
 
 def journal_of(output: Path) -> Path:
     """Return the file of the answers that an output is made of."""
-    return output.with_name(f"{output.name}.journal")
+    return output.with_name(f"{output.name}{JOURNAL}")
 
 
 class Chat:

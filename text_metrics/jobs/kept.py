@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from text_metrics.files.columns import Column
 from text_metrics.files.rows import Row, Source
 from text_metrics.files.sets import Keys, Reader, Unit, total_marks
 from text_metrics.files.writer import write_rows
+from text_metrics.files.written import BAD
 from text_metrics.jobs.chat import journal_of
 from text_metrics.jobs.saved import is_bad_file
 from text_metrics.texts import Marks
@@ -52,12 +54,12 @@ class KeptRows(NamedTuple):
     @property
     def good(self) -> list[Row]:
         """The rows with texts, in the order of the file."""
-        return sorted(chain.from_iterable(unit.rows for unit in self.units), key=_number)
+        return sorted(chain.from_iterable(unit.rows for unit in self.units), key=attrgetter("number"))
 
     @property
     def bad(self) -> list[Row]:
         """The rows that are skipped, in the order of the file."""
-        return sorted(chain.from_iterable(unit.bad for unit in self.units), key=_number)
+        return sorted(chain.from_iterable(unit.bad for unit in self.units), key=attrgetter("number"))
 
 
 class _ObjectSource(Source):
@@ -104,14 +106,14 @@ def read(options: cli.Options, added: Sequence[str], reads_sets: bool = False) -
     reader.prepare(source)
     kept = KeptRows(source, list(reader.units(source)))
     if not kept.good:
-        first = f" The first is {_describe(kept, kept.bad[0])}" if kept.bad else ""
+        first = f" The first is {source.where(kept.bad[0])} {kept.bad[0].error}." if kept.bad else ""
         raise ValueError(f"{path}: none of {len(kept.bad):,} rows can be used.{first}")
     for row in kept.good:
         if taken := row.as_object().keys() & set(added):
-            raise ValueError(f"{path}, {_place(kept, row)} has a column {min(taken)!r} already: rename it.")
+            raise ValueError(f"{source.where(row)} has a column {min(taken)!r} already: rename it.")
     notices = Notices()
     for row in kept.bad:
-        notices.add(_describe(kept, row))
+        notices.add(f"{source.where(row)} {row.error}.")
     notices.end("rows were skipped")
     cli.warn_of_marks(kept.marks)
     return kept
@@ -134,16 +136,4 @@ def write(options: cli.Options, kept: KeptRows, added: Mapping[int, dict[str, An
 
 
 def _bad_path(out: Path) -> Path:
-    return out.with_name(f"{out.name}.bad.jsonl")
-
-
-def _place(kept: KeptRows, row: Row) -> str:
-    return f"{'line' if kept.source.schema is None else 'row'} {row.number}"
-
-
-def _describe(kept: KeptRows, row: Row) -> str:
-    return f"{kept.source.path}, {_place(kept, row)} {row.error}."
-
-
-def _number(row: Row) -> int:
-    return row.number
+    return out.with_name(f"{out.name}{BAD}")

@@ -94,7 +94,7 @@ def check_numbers(scorer: RowScorer, numbers: Iterable[str]) -> None:
     if not options.one_set:
         names += ["n_units", "confidence"]
         for name in scorer.bounds:
-            names += ends(None, name.removesuffix("scores"))
+            names += ends(None, None, 0, name.removesuffix("scores"))
     if options.against is not None:
         names += DRIFT
     check_limits(options, names)

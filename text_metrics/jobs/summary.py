@@ -93,7 +93,7 @@ def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[st
     summary["signature"] = signature
     summary["n_scores"] = n_scores
     summary["n_units"] = estimates["scores"].n
-    summary["estimates"] = {name: list(each) if each.error > 0 else None for name, each in estimates.items()}
+    summary["estimates"] = {name: list(each) if each.error >= 0 else None for name, each in estimates.items()}
     return summary
 
 

@@ -31,8 +31,13 @@ BY_WORDS = {"self_bleu": 4, "distinct": 2}
 BY_LENGTH = ("vendi_embed", "n_classes", "chamfer_diversity", "self_bleu", "distinct", "compression_ratio")
 
 
-def find_caveats(inputs: Inputs, tokenizer: Any, by_default: bool, by_gruen: bool) -> list[Caveat]:
-    """Return what could mislead, if the default encoder, or gruen, reads the texts."""
+def find_caveats(
+    inputs: Inputs, tokenizer: Any, by_default: bool, by_gruen: bool, same_length: bool = False
+) -> list[Caveat]:
+    """Return what could mislead, if the default encoder, or gruen, reads the texts.
+
+    same_length : whether the report has the scores of texts cut to the same length, too
+    """
     by_encoder = tuple(name for name in BY_ENCODER if name != "n_classes" or inputs.classes is None)
     readers: dict[str, tuple[str, ...]] = {"the default encoder": by_encoder} if by_default else {}
     if by_gruen:
@@ -40,7 +45,7 @@ def find_caveats(inputs: Inputs, tokenizer: Any, by_default: bool, by_gruen: boo
     caveats = list(_of_reading(inputs))
     for name, marks in inputs.marks.items():
         caveats += _of_answers(name, marks, inputs.systems)
-    caveats += _of_lengths(inputs)
+    caveats += _of_lengths(inputs, same_length)
     for i, (name, texts) in enumerate(inputs.by_system().items()):
         caveats += _of_languages(i, name, texts, readers)
     caveats += find_short_texts(inputs, tokenizer)
@@ -114,7 +119,7 @@ def _of_answers(name: str, marks: Marks, systems: list[str]) -> Iterator[Caveat]
         yield Caveat("texts that are empty once stripped", sentence, about, list(MEASURES), is_doubt=True)
 
 
-def _of_lengths(inputs: Inputs) -> Iterator[Caveat]:
+def _of_lengths(inputs: Inputs, same_length: bool) -> Iterator[Caveat]:
     """Name the systems whose texts differ in length from those of another one, or of people."""
     names = inputs.systems
     lengths = [word_counts(texts) for texts in inputs.by_system().values()]
@@ -127,12 +132,13 @@ def _of_lengths(inputs: Inputs) -> Iterator[Caveat]:
         first, second = _largest(apart)
         systems = sorted(set().union(*apart))
         in_doubt = listed(names[i] for i in systems)
+        option = "as the second table does" if same_length else "--same-length"
         yield Caveat(
             LENGTHS,
             f"Texts of {names[first]} have {number(lengths[first].mean(), 1)} words, of {names[second]} "
             f"{number(lengths[second].mean(), 1)}. All measures of diversity depend on "
             "length: Vendi score, meanings and Chamfer diversity, too, in a direction that differs with the settings. "
-            f"In doubt is the order of {in_doubt}: compare texts cut to the same length (--same-length).",
+            f"In doubt is the order of {in_doubt}: compare texts cut to the same length ({option}).",
             systems,
             list(BY_LENGTH),
             is_doubt=True,

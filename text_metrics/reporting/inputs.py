@@ -3,8 +3,7 @@
 Nothing here imports torch, so that invalid input is reported at once.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -13,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from text_metrics.core_api import TextSets, describe, flatten, parse_number, parse_sets, split_list
-from text_metrics.files.columns import Column, column_of, missing
-from text_metrics.files.rows import Row, Source
+from text_metrics.files.columns import Column
+from text_metrics.files.rows import Source
 from text_metrics.files.sets import Keys, Reader, Unit, common_size
 from text_metrics.files.systems import check_one_system, count_repeats, repeat_sentences, warn_of_repeats
-from text_metrics.options import Options, form_of
+from text_metrics.options import form_of
 from text_metrics.reporting.lengths import word_counts
 from text_metrics.reporting.results import Origin
 from text_metrics.texts import PROMPT, Marks, clean
@@ -92,6 +91,24 @@ class Inputs(NamedTuple):
     def smallest(self) -> int | None:
         """The size to which sets are rarefied; None where all have one size."""
         return common_size(self.sizes)
+
+    @property
+    def set_size(self) -> float:
+        """The number of texts that a score is of: of every set, or to which sets are rarefied."""
+        return float(self.sizes.min())
+
+    def ordered(self, order: Sequence[int]) -> "Inputs":
+        """Return the inputs with the systems in another order, a permutation of their indices."""
+        ratings = np.split(self.quality, self.sizes.sum(axis=1).cumsum()[:-1])
+        systems = [self.systems[i] for i in order]
+        return self._replace(
+            systems=systems,
+            sources=[self.sources[i] for i in order],
+            texts=[self.texts[i] for i in order],
+            quality=np.concatenate([ratings[i] for i in order]),
+            classes=self.classes and [self.classes[i] for i in order],
+            marks={name: self.marks[name] for name in systems} | dict(self.marks),
+        )
 
 
 def _in_order(sets: RatedSets) -> RatedSets:
@@ -239,73 +256,6 @@ def read_sets(
     return pair_systems(rated, sources, [], rated_by, people_of, context_of, classes is not None, strip)
 
 
-class Table:
-    """A DataFrame or a `datasets.Dataset`, whose rows are read as those of a `Source`."""
-
-    schema = None
-
-    def __init__(self, frame: Any, name: str) -> None:
-        self.path = Path(name)
-        self._frame = frame
-        self._columns = column_names(frame)
-        if not self._columns:
-            raise TypeError(f"{name} must be a DataFrame or a Dataset. Got {describe(frame)}.")
-
-    def check_columns(self, keys: Mapping[str, str | None]) -> None:
-        """Raise a ValueError for a key whose column the table does not have."""
-        for key in keys.values():
-            if key and column_of(key, self._columns) not in (None, *self._columns):
-                raise ValueError(f"{self.path} {missing(key, dict.fromkeys(self._columns))}.")
-
-    def rows(self, *_: str) -> Iterator[Row]:
-        """Read the rows."""
-        columns = [_as_list(self._frame[name]) for name in self._columns]
-        for number, values in enumerate(zip(*columns, strict=True), 1):
-            yield Row(number, dict(zip(self._columns, map(_as_list, values), strict=True)), place=number)
-
-
-def column_names(frame: Any) -> list[str]:
-    """List the columns of a DataFrame or a `datasets.Dataset`; none of anything else."""
-    names = getattr(frame, "column_names", getattr(frame, "columns", None))
-    return [] if names is None else list(names)
-
-
-def _as_list(value: Any) -> Any:
-    """Return an array, or a number of numpy, as Python has it."""
-    return value.tolist() if hasattr(value, "tolist") else value
-
-
-def read_frame(frame: Any, people: Any, strip: Sequence[str], **keys: str | None) -> Inputs:
-    """Read the systems of a DataFrame or a `datasets.Dataset`, whose rows hold a text or a list of texts each.
-
-    people : a table with the same columns of texts and prompts, or None
-    keys : the columns of `text`, `id`, `system`, `quality`, `context` and `classes`, or None
-
-    Raises a TypeError or ValueError that names the column, or the row, that is invalid.
-    """
-    if PROMPT in strip and keys["context"] is None:
-        raise ValueError("strip: 'prompt' requires contexts, the column of the prompts that the texts answer.")
-    tables = {
-        Path(name): Table(each, name) for name, each in (("table", frame), ("people", people)) if each is not None
-    }
-    options = Options(
-        files={"table": Path("table")},
-        people=None if people is None else Path("people"),
-        quality_scale=1,
-        one_system=False,
-        strip=strip,
-        **{f"{name}_key": key for name, key in keys.items()},
-        **dict.fromkeys(("rows", "delimiter", "encoding")),
-    )
-    try:
-        inputs = read_inputs(options, tables)
-    except ValueError as error:
-        raise ValueError(str(error).replace("--system-key ", "system=").replace(", or --one-system", "")) from None
-    for row in inputs.bad:
-        raise ValueError(f"{row['file']}, row {row['row']}: {row['error']}.")
-    return inputs._replace(sources=[replace(source, file="") for source in inputs.sources])
-
-
 def _parse(sets: Any, name: str) -> TextSets:
     try:
         parsed = parse_sets(sets)
@@ -316,8 +266,11 @@ def _parse(sets: Any, name: str) -> TextSets:
     return parsed
 
 
-def read_inputs(options: Any, tables: Mapping[Path, Table] = {}) -> Inputs:
-    """Read all files, or the tables of their names, and pair the systems; raises a ValueError for a wrong file."""
+def read_inputs(options: Any, tables: Mapping[Path, Any] = {}) -> Inputs:
+    """Read all files and pair the systems; raises a ValueError for a wrong file.
+
+    tables : what is read instead of a file of this name, like a `Source`
+    """
     keys = Keys(options.text_key, options.id_key, options.system_key)
     form = form_of(options)
     columns = [

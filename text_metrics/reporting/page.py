@@ -38,7 +38,16 @@ _LATEX = "% For \\input in a document with \\usepackage[T1]{fontenc} and \\usepa
 _FOR_PAPER = ("vendi_embed", "n_classes", "quality")
 _ARROWS = {"higher": "\u00a0↑", "lower": "\u00a0↓", None: ""}
 BEST, UNRELIABLE = "*", "†"
+# Rows of a float of LaTeX, each of two lines, that fit on a page.
+_MOST_ROWS = 18
 _PRINTED = ("diversity", "same_length", "quality", "tests", "likeness", "similarity", "people")
+
+
+class Table(NamedTuple):
+    """A table with its caption."""
+
+    caption: str
+    frame: pd.DataFrame
 
 
 def write_pages(report: Report, folder: Path, columns: Sequence[str] = ()) -> None:
@@ -49,7 +58,9 @@ def write_pages(report: Report, folder: Path, columns: Sequence[str] = ()) -> No
     drawn = pictures(report)
     printed = {name: shown[name] for name in _PRINTED if name in shown}
     markdown_tables = [f"{table.caption}\n\n{markdown(table.frame)}" for table in printed.values()]
-    latex_tables = [latex(frame, text, f"tab:{name}", wide=True) for name, (text, frame) in printed.items()]
+    latex_tables: list[str] = []
+    for name, table in printed.items():
+        latex_tables += _for_appendix(name, table)
     chosen = [by_name[name] for name in names if name in by_name] or report.metrics[:1]
     page = _ENVIRONMENT.get_template("report.html").render(
         title=f"Diversity of {listed(report.systems)}",
@@ -79,10 +90,25 @@ def _for_paper(report: Report, metrics: Sequence[Metric]) -> str:
     """Return the table of a paper as LaTeX: the scores of some metrics, and below them the paired tests."""
     sections = [section.capitalize() for section in dict.fromkeys(metric.section for metric in metrics)]
     table = scores(report, metrics, " and ".join([sections[0], *map(str.lower, sections[1:])]))
-    if len(report.systems) == 1:
+    n = len(report.systems)
+    below = paired_tests(report, metrics)
+    if n + len(below.frame) > _MOST_ROWS:
+        below = paired_tests(report, metrics, report.metrics[0].order[0])
+    if n == 1 or n + len(below.frame) > _MOST_ROWS:
         return latex(table.frame, table.caption, "tab:scores")
-    below = tests(report, metrics)
     return latex(table.frame, f"{table.caption} {below.caption}", "tab:scores", below.frame)
+
+
+def _for_appendix(name: str, table: Table) -> list[str]:
+    """Return a table as LaTeX, in as many floats as pages are needed."""
+    floats = []
+    for start in range(0, len(table.frame), _MOST_ROWS):
+        rows = table.frame.iloc[start : start + _MOST_ROWS]
+        if start == 0:
+            floats.append(latex(rows, table.caption, f"tab:{name}", wide=True))
+        else:
+            floats.append(latex(rows, f"{table.caption} (continued)", wide=True))
+    return floats
 
 
 def _engine(report: Report) -> str:
@@ -131,13 +157,6 @@ def notebook(report: Report) -> str:
     return _ENVIRONMENT.get_template("notebook.html").render(report=report, table_of_scores=table)
 
 
-class Table(NamedTuple):
-    """A table with its caption."""
-
-    caption: str
-    frame: pd.DataFrame
-
-
 def tables(report: Report) -> dict[str, Table]:
     """Return the tables of a report by name, without those that would be empty."""
     shown = {}
@@ -148,7 +167,8 @@ def tables(report: Report) -> dict[str, Table]:
         title = f"Cut to {_range(report.same_length.n_words)}, as many as the shortest text of a prompt has"
         shown["same_length"] = scores(report, report.same_length.metrics, title)
     if report.likeness is not None:
-        shown |= {"tests": tests(report, report.metrics), "likeness": _partition(report.likeness, report.systems)}
+        shown["tests"] = paired_tests(report, report.metrics)
+        shown["likeness"] = _partition(report.likeness, report.systems)
         shown["similarity"] = _similarity(report.likeness.similarity, report.systems, report.order)
     if report.people is not None:
         shown["people"] = _people(report.people, report.systems)
@@ -192,7 +212,7 @@ def scores(
     if any(metric.best is not None for metric in metrics):
         caption += f" {BEST} beats every other system in paired tests (p < {1 - report.confidence:.2g}, Holm)."
     if not all(metric.is_reliable for metric in metrics):
-        caption += f" {UNRELIABLE} says nothing about this system: see what could mislead."
+        caption += f" {UNRELIABLE} says nothing about this system, most of whose texts the metric cannot measure."
     if any(metric.title == MEASURES["quality"].title for metric in metrics):
         caption += f" {COMPACT}"
     if pairs:
@@ -201,16 +221,22 @@ def scores(
     return Table(caption, pd.DataFrame(columns))
 
 
-def tests(report: Report, metrics: Sequence[Metric]) -> Table:
-    """Return the paired tests of some metrics, a row for each pair of systems."""
+def paired_tests(report: Report, metrics: Sequence[Metric], system: int | None = None) -> Table:
+    """Return the paired tests of some metrics, a row for each pair of systems, or for each pair with one system."""
     names = report.systems
-    columns = {"Pair": [f"{names[test.a]}\n− {names[test.b]}" for test in metrics[0].tests]}
+    rows = [i for i, test in enumerate(metrics[0].tests) if system is None or system in (test.a, test.b)]
+    pairs = [metrics[0].tests[i] for i in rows]
+    columns = {"Pair": [f"{names[test.a]}\n− {names[test.b]}" for test in pairs]}
     for metric in metrics:
         digits = decimals((test.difference, test.interval) for test in metric.tests)
+        shown = [metric.tests[i] for i in rows]
         columns[metric.title] = [
-            f"{number(test.difference, digits, signed=True)}\n{with_p(test.p_holm)}" for test in metric.tests
+            f"{number(test.difference, digits, signed=True)}\n{with_p(test.p_holm)}" for test in shown
         ]
-    return Table("Mean differences, with p of the paired tests after Holm's adjustment.", pd.DataFrame(columns))
+    caption = "Mean differences, with p of the paired tests after Holm's adjustment."
+    if system is not None:
+        caption = f"{caption[:-1]} for all pairs, of which those with {names[system]} are shown."
+    return Table(caption, pd.DataFrame(columns))
 
 
 def _partition(likeness: Likeness, names: list[str]) -> Table:

@@ -194,12 +194,13 @@ class Collapse:
 class Power:
     """What the tests that mark the first system by the first metric find with a probability of 80 %.
 
-    smallest_lead : the lead of a system over every other one that they find on the prompts of the report
+    smallest_lead : the lead of a system over every other one that they find on the prompts of the report; None if
+        none is possible
     difference : a lead, if one was asked about
-    n_needed : the number of prompts like these on which they find it, 2**24 if that is not enough
+    n_needed : the number of prompts like these on which they find it; None if it is more than 2**24
     """
 
-    smallest_lead: float
+    smallest_lead: float | None
     difference: float | None = None
     n_needed: int | None = None
 

@@ -1,8 +1,10 @@
 """The lines that head a report, which claim no more than a test shows."""
 
 from text_metrics.core_api import TIE, Signature
+from text_metrics.questions.groups import FEW_SETS
 from text_metrics.reporting.formats import count, decimals, estimate, listed, number, percent, with_p
 from text_metrics.reporting.results import LENGTHS, Likeness, Metric, Pair, Report
+from text_metrics.statistics import MOST_PROMPTS
 
 # The report has the default variant of gruen.
 COMPACT = "Compact GRUEN leaves out coherence, and is not the score of the GRUEN paper."
@@ -21,10 +23,16 @@ def _mean(metric: Metric, system: int) -> str:
     return estimate(metric.values[system].mean, metric.values[system].interval, digits)
 
 
+def _highest(metric: Metric) -> int:
+    """Return the first system by a metric, of those that it can measure if there are any."""
+    return next((i for i in metric.order if metric.values[i].is_reliable), metric.order[0])
+
+
 def _leader(report: Report, metric: Metric, what: str) -> tuple[str, str]:
     """Say which system is first by a metric, or which may be: the beginning and the end of a sentence."""
     systems = report.systems
-    leader, *behind = metric.order
+    leader = _highest(metric)
+    behind = [system for system in metric.order if system != leader]
     mean = f"a mean {what} of {_mean(metric, leader)}"
     if not metric.is_reliable:
         unread = listed(systems[i] for i, value in enumerate(metric.values) if not value.is_reliable)
@@ -33,12 +41,16 @@ def _leader(report: Report, metric: Metric, what: str) -> tuple[str, str]:
     if not behind:
         return f"{systems[leader]} has {mean}", ""
     tests = {test.a + test.b - leader: test for test in metric.tests if leader in (test.a, test.b)}
-    p_values = {other: test.p_holm for other, test in tests.items()}
+    p_values = {other: tests[other].p_holm for other in behind}
     if metric.best is None:
         level = 1 - report.confidence
-        equal = [other for other in behind if (p := p_values[other]) is None or p >= level]
-        names = listed(systems[other] for other in equal)
-        return f"No system is first. {systems[leader]} has {mean}", f"; {names} cannot be told apart from it"
+        parts = []
+        if equal := [systems[other] for other, p in p_values.items() if p is not None and p >= level]:
+            parts.append(f"; {listed(equal)} cannot be told apart from it")
+        if untested := [systems[other] for other, p in p_values.items() if p is None]:
+            reason = "on one prompt" if len(report.prompts) == 1 else "which does not vary"
+            parts.append(f"; no test is defined of its difference from {listed(untested)}, {reason}")
+        return f"No system is first. {systems[leader]} has {mean}", "".join(parts)
     test = tests[behind[0]]
     ends = sorted(abs(end) for end in test.interval or ())
     difference = estimate(abs(test.difference), ends, decimals([(None, test.interval)]))
@@ -55,7 +67,7 @@ def _first(report: Report) -> str:
     begin, end = _leader(report, main, main.title)
     quality = next(iter(report.section("quality")), None)
     verb = "is " if main.best is None else ""
-    at_quality = "" if quality is None else _at_quality(quality, main.order[0], verb)
+    at_quality = "" if quality is None else _at_quality(quality, _highest(main), verb)
     if main.best is None:
         return f"{begin}{at_quality}{end}."
     answer = f"{begin}{end}{at_quality}."
@@ -90,6 +102,8 @@ def _doubted_by_length(report: Report, system: int) -> set[str]:
 def _at_quality(quality: Metric, system: int, verb: str) -> str:
     """Say the quality of the most diverse system, with a verb if it needs one."""
     value = f"{quality.title} {_mean(quality, system)}"
+    if not quality.values[system].is_reliable:
+        return f", and {quality.title} says nothing about its texts"
     poor = _poor(quality)
     if system in poor:
         place = "lowest" if len(poor) == 1 else "among the lowest"
@@ -102,9 +116,9 @@ def _at_quality(quality: Metric, system: int, verb: str) -> str:
 def _poor(metric: Metric) -> list[int]:
     """List the systems of lower quality: those below the widest gap between intervals of neighbours.
 
-    Means without intervals have to be below half of the next.
+    Means without intervals have to be below half of the next. Systems that the metric cannot measure do not count.
     """
-    order = metric.order
+    order = [i for i in metric.order if metric.values[i].is_reliable]
     ends = [value.interval or [value.mean / 2, value.mean] for value in metric.values]
     gaps: dict[int, float] = {}
     for rank in range(1, len(order)):
@@ -125,7 +139,8 @@ def _quality(report: Report) -> str:
     systems = report.systems
     parts = ["".join(_leader(report, quality, f"quality ({quality.title})")) + "."]
     if poor := _poor(quality):
-        next_ = quality.order[-len(poor) - 1]
+        rated = [i for i in quality.order if quality.values[i].is_reliable]
+        next_ = rated[-len(poor) - 1]
         low = listed(f"{systems[i]} ({_mean(quality, i)})" for i in poor)
         parts.append(f"Of lower quality than all others, which have {_mean(quality, next_)} or more: {low}.")
     if Signature.parse(quality.signature).metric == "gruen":
@@ -135,7 +150,7 @@ def _quality(report: Report) -> str:
 
 def _misleading(report: Report) -> str:
     kinds = list(dict.fromkeys(caveat.kind for caveat in report.caveats))
-    answer = f"{listed(kinds).capitalize()}." if kinds else "No fault was found in the texts."
+    answer = f"{listed(kinds, len(kinds)).capitalize()}." if kinds else "No fault was found in the texts."
     main = report.section("diversity")[0]
     if report.same_length is not None and len(report.systems) > 1:
         answer += f" {_at_same_length(report, main, report.same_length.metrics[0])}"
@@ -145,21 +160,33 @@ def _misleading(report: Report) -> str:
 def _power(report: Report, main: Metric) -> str:
     """Say which lead marks a system as the first one, by the adjusted tests that mark it."""
     power = report.power
+    asked = report.options.get("difference")
     if power is None:
-        return ""
+        return f"How many prompts a lead of {asked:g} needs cannot be told from these texts." if asked else ""
+    n_prompts = len(report.prompts)
     others = "every other system" if len(report.systems) > 2 else "the other one"
-    answer = (
-        f"With {count(len(report.prompts), 'prompt')}, a system is found first if its mean {main.title} is truly "
-        f"{power.smallest_lead:.3g} above that of {others} (80\u00a0% power, after Holm's adjustment); smaller leads "
-        "may be missed."
-    )
+    adjusted = "80\u00a0% power, after Holm's adjustment"
+    if n_prompts < FEW_SETS:
+        adjusted += ", if so few prompts have the true spread"
+    if power.smallest_lead is None:
+        answer = f"With {count(n_prompts, 'prompt')}, even the largest possible lead may be missed ({adjusted})."
+    else:
+        about = "about " if n_prompts < FEW_SETS else ""
+        answer = (
+            f"With {count(n_prompts, 'prompt')}, a system is found first if its mean {main.title} is truly "
+            f"{about}{power.smallest_lead:.3g} above that of {others} ({adjusted}); smaller leads may be missed."
+        )
     if power.n_needed is not None:
         answer += f" A lead of {power.difference:g} needs about {count(power.n_needed, 'prompt')} like these."
+    elif asked:
+        answer += f" A lead of {asked:g} needs more than {count(MOST_PROMPTS, 'prompt')} like these."
     return answer
 
 
 def _at_same_length(report: Report, whole: Metric, cut: Metric) -> str:
     """Say which system is first by texts of the same length, and whether it is by whole texts."""
+    if not cut.is_reliable:
+        return f"Cut to the same length, no system can be first: {cut.title} says nothing about some of them."
     if cut.best is None:
         return f"Cut to the same length, no system is first by {cut.title}."
     also = ", too" if cut.best == whole.best else ""
@@ -190,13 +217,23 @@ def _alike(report: Report, likeness: Likeness) -> str:
     if pairs:
         n_different = sum(pair.p_holm is not None and pair.p_holm < level for pair in pairs)
         verb = "differs" if n_different == 1 else "differ"
-        answer += f" {n_different} of {count(len(pairs), 'pair')} {verb} after Holm's adjustment."
-    if pairs and pairs[0].between - pairs[-1].between > TIE:
-        answer += f" Most alike are {_beta(names, pairs[-1])}, least {_beta(names, pairs[0])}."
+        # Systems that share texts can hide, in the test of all, that others differ.
+        but = " But" if n_different and whole.p >= level else ""
+        answer += f"{but} {n_different} of {count(len(pairs), 'pair')} {verb} after Holm's adjustment."
+    if pairs and len(report.prompts) > 1 and _are_apart(pairs[-1], pairs[0]):
+        digits = decimals([(pair.between, pair.between_interval) for pair in (pairs[-1], pairs[0])])
+        most, least = (_beta(names, pair, digits) for pair in (pairs[-1], pairs[0]))
+        answer += f" Most alike are {most}, least {least}."
     return answer
 
 
-def _beta(names: list[str], pair: Pair) -> str:
-    digits = decimals([(pair.between, pair.between_interval)])
+def _are_apart(low: Pair, high: Pair) -> bool:
+    """Return whether the interval of one beta is below that of another one; without a spread, beta has none."""
+    low_end = (low.between_interval or [low.between, low.between])[1]
+    high_end = (high.between_interval or [high.between, high.between])[0]
+    return high_end - low_end > TIE
+
+
+def _beta(names: list[str], pair: Pair, digits: int) -> str:
     beta = estimate(pair.between, pair.between_interval, digits)
-    return f"{names[pair.a]} and {names[pair.b]} (beta {beta})"
+    return f"{names[pair.a]} and {names[pair.b]} (beta {beta}; {number(pair.between_expected, digits)} by chance)"
