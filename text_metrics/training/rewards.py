@@ -354,8 +354,11 @@ def _read_rating(value: Any, name: str) -> float | None:
         value = value[0]
     if value is None:
         return None
-    if isinstance(value, (Real, Decimal)) and math.isnan(value):
+    if not isinstance(value, (Real, Decimal)):
+        return parse_number(value, name, 0, 1)
+    rating = float(value)
+    if math.isnan(rating):
         return None
-    if isinstance(value, (Real, Decimal)) and -TIE <= value <= 1 + TIE:
-        return min(max(float(value), 0.0), 1.0)
-    return parse_number(value, name, 0, 1)
+    if -TIE <= rating <= 1 + TIE:
+        return min(max(rating, 0.0), 1.0)
+    return parse_number(rating, name, 0, 1)
