@@ -123,8 +123,9 @@ def test_a_batch_has_as_many_texts_as_take_a_while(rng, tiny_model, tmp_path, mo
     for model in (save_static_model(words, tmp_path / "static"), tiny_model):
         calls.clear()
         rows = encode(texts, model=str(model))
-        # The first call tells whether the model is an encoder.
-        assert calls[1:] == [400]
+        # When a model is loaded, one call tells whether it is an encoder.
+        assert calls[-1] == 400
+        assert len(calls) <= 2
         np.testing.assert_allclose(encode(texts, model=str(model), batch_size=7), rows, atol=1e-6)
 
 

@@ -127,7 +127,8 @@ def test_the_encoder_has_no_gradients_and_leaves_the_random_state(files, monkeyp
     assert torch.equal(torch.get_rng_state(), before)
 
 
-# What each metric imports until its first score, and the peak of its memory in kB.
+# What each metric imports until its first score, and its memory in kB, without pages of files: how many of these are
+# mapped depends on the system.
 FIRST = """
 import json, pathlib, re, sys
 import text_metrics
@@ -136,8 +137,8 @@ metric = text_metrics.load(name)
 loaded = sorted({"torch"} & sys.modules.keys())
 metric.compute(**given)
 status = pathlib.Path("/proc/self/status")
-peak = int(re.search(r"VmHWM:\\s*(\\d+)", status.read_text())[1]) if status.exists() else 0
-print(json.dumps([loaded, sorted(name for name in json.loads(sys.argv[3]) if name in sys.modules), peak]))
+used = int(re.search(r"RssAnon:\\s*(\\d+)", status.read_text())[1]) if status.exists() else 0
+print(json.dumps([loaded, sorted(name for name in json.loads(sys.argv[3]) if name in sys.modules), used]))
 """
 UNNEEDED = ("sentence_transformers", "transformers", "torch._dynamo", "sympy", "matplotlib")
 # Texts of several lengths, which are padded.
@@ -154,7 +155,6 @@ CALLS = {
 def test_the_default_path_imports_no_library_of_models(name):
     done = programs.run(FIRST, name, json.dumps(CALLS[name]), json.dumps(UNNEEDED), cwd=METRICS.parent)
     assert done.returncode == 0, done.stderr
-    *imported, peak = json.loads(done.stdout.splitlines()[-1])
+    *imported, used = json.loads(done.stdout.splitlines()[-1])
     assert imported == [[], []]
-    # WordNet takes 100 MB.
-    assert peak < (580_000 if name == "probeval" else 480_000)
+    assert used < 400_000
