@@ -10,7 +10,7 @@ from text_metrics.core_api import LIMITS, TIE, batches_by_size, first_maximum, u
 
 # Texts of a group that are looked at together.
 _LAZY_ROWS = 512
-# Groups of at most so many texts are chosen from together, by all their cosines.
+# From groups of at most this many texts, texts are chosen for all groups at once, by all cosines of a group.
 _SMALL = 64
 
 

@@ -200,7 +200,7 @@ def score(
 ) -> tuple[np.ndarray, str, float]:
     """Score units; for a metric of texts, the score of a set is the mean over its texts.
 
-    k : rarefy sets to so many texts
+    k : rarefy sets to this many texts
 
     Returns the scores, NaN for a unit without one, their signature, and the mean number of texts of a unit.
     """

@@ -135,6 +135,8 @@ def main(words: Sequence[str] | None = None) -> int:
             row["error"] = without_value(row["error"])
         notices.add(f"{row['file']}, row {row['row']}: {row['error']}")
     notices.end("rows were skipped: see bad.jsonl")
+    for sentence in inputs.repeats:
+        print(f"Warning: {sentence}", file=sys.stderr)
     for name, marks in inputs.marks.items():
         warn_of_marks(marks, what=f"texts of {name}")
     # It imports torch.

@@ -119,6 +119,6 @@ def _with_intervals(summary: dict[str, Any], scorer: RowScorer) -> tuple[dict[st
     values["confidence"] = options.confidence
     for name in scorer.bounds:
         prefix = name.removesuffix("scores")
-        mean, n_units = summary["estimates"][name][1::-1] if summary["estimates"][name] else (None, 0)
+        n_units, mean, *_ = summary["estimates"][name] or (0, None)
         values |= ends(mean, found[f"{prefix}confidence_interval"], n_units, prefix)
     return summary | found, values

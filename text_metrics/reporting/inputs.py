@@ -15,7 +15,7 @@ from text_metrics.core_api import TextSets, describe, flatten, parse_number, par
 from text_metrics.files.columns import Column
 from text_metrics.files.rows import Source
 from text_metrics.files.sets import Keys, Reader, Unit, common_size
-from text_metrics.files.systems import check_one_system, count_repeats, repeat_sentences, warn_of_repeats
+from text_metrics.files.systems import check_one_system, count_repeats, repeat_sentences
 from text_metrics.options import form_of
 from text_metrics.reporting.lengths import word_counts
 from text_metrics.reporting.results import Origin
@@ -351,12 +351,10 @@ def find_context(units: Iterable[Unit], used: Iterable[str | None]) -> str | Non
 
 
 def _find_repeats(files: Mapping[Path, Sequence[Unit]], id_key: str) -> list[str]:
-    """Describe likely faults in the rows of each file, and warn of them."""
+    """Describe likely faults in the rows of each file, a sentence each."""
     sentences = []
     for path, units in files.items():
-        counts = count_repeats(units)
-        warn_of_repeats(path, counts, id_key)
-        sentences += [f"{path}: {sentence}" for sentence in repeat_sentences(counts, id_key)]
+        sentences += [f"{path}: {sentence}" for sentence in repeat_sentences(count_repeats(units), id_key)]
     return sentences
 
 

@@ -110,7 +110,7 @@ def _at_quality(quality: Metric, system: int, verb: str) -> str:
         return f", and {verb}{place} in quality ({value})"
     if system == quality.best:
         return f", and {verb}first in quality ({value})"
-    return f", at a quality of {value}"
+    return f", at a quality ({quality.title}) of {_mean(quality, system)}"
 
 
 def _poor(metric: Metric) -> list[int]:
@@ -167,7 +167,7 @@ def _power(report: Report, main: Metric) -> str:
     others = "every other system" if len(report.systems) > 2 else "the other one"
     adjusted = "80\u00a0% power, after Holm's adjustment"
     if n_prompts < FEW_SETS:
-        adjusted += ", if so few prompts have the true spread"
+        adjusted += ", if the spread on so few prompts is the true one"
     if power.smallest_lead is None:
         answer = f"With {count(n_prompts, 'prompt')}, even the largest possible lead may be missed ({adjusted})."
     else:

@@ -274,7 +274,7 @@ def _read_tokenizer(trainer: Mapping[str, Any]) -> Any:
 
 
 def _read_samples(path: Path) -> list[dict[str, Any]]:
-    """Read the rows of samples in a file, none if there is no file; raises a ValueError for other rows."""
+    """Read the rows of samples from a file, which may be missing; raises a ValueError for rows of other files."""
     try:
         rows = [parse_json(line) for line in path.read_bytes().splitlines()] if path.exists() else []
         return [row for row in rows if row["step"] >= 0]
