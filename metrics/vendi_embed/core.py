@@ -2368,8 +2368,8 @@ class SetMetric(TextMetric):
 # ----------------------------------------------------------------------------------------------------------------------
 # core_ngrams.py: Tokens to integer ids to n-gram tables, in numpy and in linear time.
 
-# Bound of the keys of n-grams, which must fit in an int64.
-_MAX_KEY = 2**62
+# numpy sorts integers of this many bits in linear time.
+_RADIX_BITS = 16
 
 # Thai, Lao, Tibetan, Burmese, Khmer, Chinese and Japanese: scripts without spaces between words.
 _UNSPACED = re.compile("[\u0e00-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
@@ -2418,33 +2418,55 @@ def number_tokens(tokens: Sequence[Sequence[str]]) -> Tokens:
 
 
 def ngram_tables(tokens: Tokens, sizes: np.ndarray, max_order: int) -> Iterator[NgramTable]:
-    """Count the n-grams of each order from 1 to `max_order`, in m sets of `sizes` texts."""
-    n_texts = len(tokens.lengths)
-    n_words = tokens.vocabulary_size
+    """Count the n-grams of each order from 1 to `max_order`, in m sets of `sizes` texts.
+
+    An n-gram is the (n-1)-gram at its position, by its number, and the token after it.
+    """
+    n_tokens = len(tokens.ids)
     text_of = owners_of(tokens.lengths)
     set_of = owners_of(sizes)
-    positions = np.arange(len(tokens.ids))
+    positions = np.arange(n_tokens)
     # Tokens from each position to the end of its text.
     left = np.repeat(np.cumsum(tokens.lengths), tokens.lengths) - positions
-    keys = tokens.ids
-    bound = max(n_words, 1)
+    prefixes = np.zeros(n_tokens, np.int64)
     for order in range(1, max_order + 1):
-        if order > 1:
-            fits = left[positions] >= order
-            positions = positions[fits]
-            keys = keys[fits]
-            if bound * n_words * n_texts >= _MAX_KEY:
-                distinct, keys = np.unique(keys, return_inverse=True)
-                bound = max(len(distinct), 1)
-            keys = keys * n_words + tokens.ids[positions + order - 1]
-            bound *= n_words
+        fits = left[positions] >= order
+        positions = positions[fits]
+        prefixes = prefixes[fits]
+        last = tokens.ids[positions + order - 1]
         # Sorted by n-gram, then by text; texts are already in order of their sets.
-        pairs, counts = np.unique(keys * n_texts + text_of[positions], return_counts=True)
-        grams, texts = np.divmod(pairs, max(n_texts, 1))
-        is_new = np.diff(grams, prepend=-1) > 0
-        is_new_in_set = is_new | (np.diff(set_of[texts], prepend=-1) != 0)
-        totals = np.maximum(tokens.lengths - order + 1, 0)
-        yield NgramTable(texts, counts, np.flatnonzero(is_new_in_set), np.flatnonzero(is_new), totals)
+        by_last = stable_order(last)
+        sorting = by_last[stable_order(prefixes[by_last])]
+        is_new = _differs(prefixes[sorting]) | _differs(last[sorting])
+        texts = text_of[positions[sorting]]
+        rows = np.flatnonzero(is_new | _differs(texts))
+        prefixes[sorting] = np.cumsum(is_new) - 1
+        texts_of_rows = texts[rows]
+        is_new_row = is_new[rows]
+        yield NgramTable(
+            texts=texts_of_rows,
+            counts=np.diff(rows, append=len(texts)),
+            set_groups=np.flatnonzero(is_new_row | _differs(set_of[texts_of_rows])),
+            corpus_groups=np.flatnonzero(is_new_row),
+            totals=np.maximum(tokens.lengths - order + 1, 0),
+        )
+
+
+def stable_order(numbers: np.ndarray) -> np.ndarray:
+    """Return the indices that sort integers, (n,), all >= 0; equal ones stay in order. Linear time: a radix sort."""
+    largest = int(numbers.max(initial=0))
+    order = np.argsort(numbers.astype(np.uint16), kind="stable")
+    for shift in range(_RADIX_BITS, largest.bit_length(), _RADIX_BITS):
+        digits = (numbers >> shift).astype(np.uint16)
+        order = order[np.argsort(digits[order], kind="stable")]
+    return order
+
+
+def _differs(values: np.ndarray) -> np.ndarray:
+    """Tell where values, (n,), differ from the one before; the first does."""
+    differs = np.ones(len(values), bool)
+    np.not_equal(values[1:], values[:-1], out=differs[1:])
+    return differs
 
 
 # ----------------------------------------------------------------------------------------------------------------------
