@@ -9,7 +9,7 @@ import numpy as np
 from .core_inputs import starts_of
 
 # Tokens in a batch: enough to keep a processor busy, few enough to stay in its cache.
-_TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
+_TOKEN_BUDGETS = {"cpu": 768, "cuda": 32_768, "mps": 8192}
 # Where a sentence or a line ends, and where a word does. Each pattern takes linear time, also on a run of marks.
 _SENTENCE_ENDS = re.compile(r"""[.!?…]["'”’)\]]*(?=\s)|[。！？][」』”’]*|\S(?=[^\S\n]*\n)""")
 _WORD_ENDS = re.compile(r"\S(?=\s)")

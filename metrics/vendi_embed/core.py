@@ -1222,8 +1222,8 @@ def hidden_states(network: Any, ids: Any, mask: Any) -> Any:
     ids, mask : integer tensors of shape (b, t); the mask is 0 for padding
     """
     embeddings = network["words"](ids) + network["types"].weight[0] + network["positions"].weight[: ids.shape[1]]
-    padding = mask == 0
-    bias = attention_bias(padding, embeddings.dtype) if padding.any() else None
+    # With a bias, also one of zeros, torch fuses the steps of attention; without one it does not.
+    bias = attention_bias(mask == 0, embeddings.dtype)
     return network["encoder"](network["norm"](embeddings), mask=bias, is_causal=False)
 
 
@@ -1667,7 +1667,7 @@ def _package(frame: FrameType) -> str:
 # core_windows.py: Windows of long texts, and batches of sequences.
 
 # Tokens in a batch: enough to keep a processor busy, few enough to stay in its cache.
-_TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
+_TOKEN_BUDGETS = {"cpu": 768, "cuda": 32_768, "mps": 8192}
 # Where a sentence or a line ends, and where a word does. Each pattern takes linear time, also on a run of marks.
 _SENTENCE_ENDS = re.compile(r"""[.!?…]["'”’)\]]*(?=\s)|[。！？][」』”’]*|\S(?=[^\S\n]*\n)""")
 _WORD_ENDS = re.compile(r"\S(?=\s)")
