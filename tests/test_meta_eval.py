@@ -317,7 +317,12 @@ def own_metric(tmp_path):
 
 
 def test_the_command_writes_tables_with_metrics_of_ones_own(own_metric, monkeypatch, capsys):
+    """The tables of an earlier evaluation are replaced, and what the new one lacks is removed."""
     out = own_metric / "out"
+    out.mkdir()
+    (out / "signatures.csv").write_text("metric,signature\nself-BLEU-3,self_bleu|order:3\n")
+    (out / "people.csv").write_text("of an earlier evaluation\n")
+    (out / "notes.csv").write_text("mine\n")
     words = ("--metric", own_metric / "n_words", "--metric", METRICS / "self_bleu", "--no-gruen", "--out", out)
     assert run_command(monkeypatch, "meta-eval", OWN, *words) == 0
     printed = capsys.readouterr().out
@@ -335,7 +340,7 @@ def test_the_command_writes_tables_with_metrics_of_ones_own(own_metric, monkeypa
         n_words.append(len({word for text in members for word in text.split()}))
     chosen = agreement.choices(scores_of(m=n_words), pairs)["m"]
     assert all_pairs.loc["n_words", "accuracy"] == pytest.approx((1 - (chosen - pairs["verdict"]).abs()).mean())
-    names = ("agreement", "kappa", "kappa_means", "distributions", "signatures")
+    names = ("agreement", "kappa", "kappa_means", "distributions", "signatures", "notes")
     assert {path.name for path in out.iterdir()} == {f"{name}.csv" for name in names}
     kappa = pd.read_csv(out / "kappa.csv")
     assert set(kappa["first"]) == {JUDGE, "n_words", "self_bleu", *PAPER_METRICS, *CLASS_METRICS}
@@ -343,34 +348,25 @@ def test_the_command_writes_tables_with_metrics_of_ones_own(own_metric, monkeypa
 
 @pytest.mark.parametrize("name", ["agreement.csv", "people.csv", "signatures.csv"])
 def test_tables_of_others_are_not_replaced(tmp_path, monkeypatch, capsys, name):
-    """But those of an earlier evaluation are, and what the new one lacks is removed."""
-    out = tmp_path / "out"
-    out.mkdir()
-    (out / name).write_text("mine\n")
-    (out / "notes.csv").write_text("mine, too\n")
-    words = ("meta-eval", OWN, "--no-gruen", "--out", out)
-    assert run_command(monkeypatch, *words) == 2
-    assert str(out / name) in capsys.readouterr().err
-    assert {path.name: path.read_text() for path in out.iterdir()} == {name: "mine\n", "notes.csv": "mine, too\n"}
-    (out / name).unlink()
-    if name == "agreement.csv":
-        assert run_command(monkeypatch, *words) == 0
-        tables = sorted(path.name for path in out.iterdir())
-        (out / "people.csv").write_text("of an earlier evaluation\n")
-        assert run_command(monkeypatch, *words) == 0
-        assert sorted(path.name for path in out.iterdir()) == tables
-    assert (out / "notes.csv").read_text() == "mine, too\n"
+    (tmp_path / name).write_text("mine\n")
+    assert run_command(monkeypatch, "meta-eval", OWN, "--no-gruen", "--out", tmp_path) == 2
+    assert str(tmp_path / name) in capsys.readouterr().err
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {name: "mine\n"}
 
 
-def test_what_cannot_be_evaluated_is_named_before_the_work(own_metric, monkeypatch, capsys):
+def test_what_cannot_be_evaluated_is_named(own_metric, monkeypatch, capsys):
     for words, message in (
         (["nowhere.jsonl"], "nowhere.jsonl"),
         ([OWN, "--model", "./nowhere", "--no-gruen"], "model "),
         ([OWN, "--metric", own_metric / "broken"], "broken must score all sets"),
-        ([OWN, "--metric", own_metric / "n_words", "--metric", own_metric / "n_words", "--no-gruen"], "'n_words'"),
     ):
         assert run_command(monkeypatch, "meta-eval", *words) == 2
         assert message in capsys.readouterr().err
+    twice = Column("twice", [1], 1, "own", "")
+    with pytest.raises(ValueError, match="'twice'"):
+        scores_of(twice, twice)
+    with pytest.raises(ValueError, match="m has no number for set 1 of 2"):
+        scores_of(m=[1, np.nan])
 
 
 # The paper's numbers, on its own data. On all of them, embeddings and gruen take minutes: EVIDENCE.md holds what they
@@ -379,8 +375,8 @@ def test_what_cannot_be_evaluated_is_named_before_the_work(own_metric, monkeypat
 
 # Agreement of self-BLEU-3 in percent, ties to set 1: all, high quality, low quality.
 EXPECTED = {"commongen_gpt4t": (48.4, 73.5, 27.6), "commongen_qwen": (50.7, 68.4, 35.3)}
-PAIR_FILES = ("gpt4t_high", "gpt4t_low", "qwen_high", "qwen_low", "llama_high")
-SAMPLE = 20  # pairs of a file
+PAIR_FILES = ("gpt4t_high", "gpt4t_low", "qwen_high", "qwen_low")
+SAMPLE = 8  # pairs of a file
 
 
 @pytest.fixture(scope="module")
@@ -395,8 +391,7 @@ def released(shared_data):
 def test_the_paper_is_reproduced_without_a_model(released):
     pairs, texts = released
     actual = judged(scores.join_columns(list(scores.form_columns(texts))), pairs)
-    sizes = actual["n"].xs("self-BLEU-3", level="metric")
-    assert sizes["commongen_gpt4t, all"] + sizes["commongen_qwen, all"] == 3278
+    assert len(pairs) == 3278
     for name in ("self-BLEU-3", "self-BLEU-4", "VS-ngram-0.5", "Distinct-4", "Entropy-2"):
         for cell in ("commongen_gpt4t, all", "commongen_qwen, all"):
             # The files give 69.7 where the paper prints 69.0.
@@ -423,20 +418,21 @@ def test_a_sample_of_the_paper_is_reproduced(released):
     actual = judged(scores.score_sets([texts[i] for i in needed]), pairs)
     accuracy = actual["parity"].unstack("cell")
     cells = [cell for cell in actual.index.unique("cell") if not cell.endswith("all")]
-    # On how many of 20 pairs of a file a metric says what the judge says, with the models of 0.11.
+    # On how many of the pairs of a file a metric says what the judge says, with the models of 0.11.
     for name, expected in own_data("agreement_of_sample.json").items():
-        # A pair may be decided by the last digit of an embedding.
         counts = [round(accuracy.loc[name, cell] * SAMPLE) for cell in cells]
+        # A pair may be decided by the last digit of an embedding.
         assert counts == pytest.approx(expected, abs=1), name
+        assert sum(counts) == pytest.approx(sum(expected), abs=1), name
 
 
 @pytest.mark.slow
-def test_people_agree_with_vendi_as_with_each_other(shared_data):
+def test_people_agree_with_vendi_as_with_each_other(shared_data, load):
     """The ceiling is a person held against the others: .81; there is an interval of about .08 beside each."""
     sets = Sets()
     _, people = read_pairs([shared_data / "data/diversity_pairs/human_pairs.jsonl"], sets)
-    scored = scores.score_sets(list(map(list, sets)), gruen=False)
-    actual = agreement.people_agreement(scored, people).set_index("metric")
+    values = load("vendi_embed").compute(predictions=list(map(list, sets)), q=0.5)["scores"]
+    actual = agreement.people_agreement(scores_of(**{"VS-Embed-0.5": values}), people).set_index("metric")
     row = actual.loc["VS-Embed-0.5"]
     assert row[["majority", "balanced"]].tolist() == pytest.approx([0.857, 0.795], abs=0.015)
     assert 0.05 < (row["majority_high"] - row["majority_low"]) / 2 < 0.12
