@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from scripts.results import evidence, people_sets
 from tests.commands import run_command
 from tests.conftest import METRICS, ROOT, own_data
 from tests.files import write_jsonl
@@ -75,6 +74,25 @@ def test_a_set_that_comes_twice_is_scored_once(tmp_path):
     assert list(agreement.cells(pairs)) == ["x, low"]
 
 
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({"set2": ["a"]}, "set1 and set2 must have the same number of texts. Got 2 and 1"),
+        ({"set1": []}, "'set1' must be a list of strings"),
+        ({"llm_diversity": True}, "llm_diversity must be 0, 1 or 2"),
+        ({"human_diversity": [0, 2]}, "human_diversity must be a list of 0 and 1"),
+        ({"human_diversity": [0]}, "human_diversity must have 2 votes"),
+        ({"llm_diversity": 2}, "no pair has a verdict"),
+    ],
+)
+def test_what_is_no_pair_is_named(tmp_path, record, message):
+    good = {"set1": SET, "set2": SET, "human_diversity": [0, 1]}
+    pair = {"set1": SET, "set2": SET, "llm_diversity": 0} | record
+    lines = [good, pair] if "human_diversity" in record else [pair]
+    with pytest.raises(ValueError, match=message):
+        read_pairs([write_jsonl(tmp_path / "x.jsonl", lines)], Sets())
+
+
 # Agreement.
 
 
@@ -97,11 +115,17 @@ def follower(rng, verdicts, share):
     return np.concatenate([np.full(len(verdicts), 0.5), np.where(agree, verdicts, 1 - verdicts)])
 
 
+def pairs_with(verdicts, **columns):
+    """Make a pair for each verdict, with sets and a concept of its own."""
+    rows = [(i, len(verdicts) + i, verdict, i) for i, verdict in enumerate(verdicts)]
+    return pairs_of(*rows, **columns)
+
+
 def test_accuracies_intervals_and_differences(rng):
     """A metric that follows the judge nine times in ten, and one that guesses."""
     n = 400
     verdicts = rng.integers(0, 2, n)
-    pairs = pairs_of(*((i, n + i, verdict, i) for i, verdict in enumerate(verdicts)))
+    pairs = pairs_with(verdicts)
     good = follower(rng, verdicts, 0.9)
     actual = judged(scores_of(good=good, guess=follower(rng, verdicts, 0.5), twin=good), pairs).loc["x, all"]
     row = actual.loc["good"]
@@ -127,7 +151,7 @@ def test_pairs_about_one_thing_are_drawn_together(rng):
 def test_balanced_accuracy_does_not_reward_position(rng):
     """Nine in ten verdicts are for set 1: who always says so is right nine times in ten, and tells nothing."""
     verdicts = (rng.random(300) < 0.1).astype(int)
-    pairs = pairs_of(*((i, 300 + i, verdict, i) for i, verdict in enumerate(verdicts)))
+    pairs = pairs_with(verdicts)
     informed = follower(rng, verdicts, 0.8)
     actual = judged(scores_of(m=informed), pairs).loc["x, all"]
     rule = actual.loc[FIRST_RULE]
@@ -184,7 +208,7 @@ def test_kappa_is_that_of_scikit_learn(rng):
 def test_kappa_by_quality(rng):
     """Two form metrics that agree with the judge, and a content metric that always says the opposite."""
     verdicts = rng.permutation(80) % 2
-    pairs = pairs_of(*((i, 80 + i, verdict, i) for i, verdict in enumerate(verdicts)), part=["high", "low"] * 40)
+    pairs = pairs_with(verdicts, part=["high", "low"] * 40)
     values = follower(rng, verdicts, 1.0)
     columns = [Column(name, values, 1, "form", "") for name in ("f1", "f2")]
     actual = scores_of(*columns, Column("c", values, -1, "content", ""), same=values)
@@ -223,6 +247,8 @@ def test_agreement_with_people_by_hand():
 
 def test_originals_are_held_against_poorer_kinds(tmp_path):
     """One generator, six concepts: nonsense is longer than the original, shuffled nouns are the shorter ones."""
+    from scripts.results import evidence
+
     for name, extra in (("original", "b c"), ("nonsensical", "b c d"), ("shuffle_nouns", "b")):
         lines = [{"sentences": [f"{name} {i} {extra}", f"{i} {extra} {name}"]} for i in range(6)]
         if name == "nonsensical":
@@ -242,7 +268,9 @@ def test_originals_are_held_against_poorer_kinds(tmp_path):
     assert actual.loc[actual["metric"] == "fewer", ["share_low", "share_high"]].iloc[0].tolist() == [1, 1]
 
 
-def test_contexts_are_drawn_together(rng):
+def test_contexts_are_drawn_together():
+    from scripts.results import people_sets
+
     contexts = pd.Series(["a", "b", "a", "c", "c", "c"])
     first, *drawn = people_sets.resamples(contexts)
     assert first.tolist() == list(range(6))
@@ -317,12 +345,7 @@ def own_metric(tmp_path):
 
 
 def test_the_command_writes_tables_with_metrics_of_ones_own(own_metric, monkeypatch, capsys):
-    """The tables of an earlier evaluation are replaced, and what the new one lacks is removed."""
     out = own_metric / "out"
-    out.mkdir()
-    (out / "signatures.csv").write_text("metric,signature\nself-BLEU-3,self_bleu|order:3\n")
-    (out / "people.csv").write_text("of an earlier evaluation\n")
-    (out / "notes.csv").write_text("mine\n")
     words = ("--metric", own_metric / "n_words", "--metric", METRICS / "self_bleu", "--no-gruen", "--out", out)
     assert run_command(monkeypatch, "meta-eval", OWN, *words) == 0
     printed = capsys.readouterr().out
@@ -340,10 +363,19 @@ def test_the_command_writes_tables_with_metrics_of_ones_own(own_metric, monkeypa
         n_words.append(len({word for text in members for word in text.split()}))
     chosen = agreement.choices(scores_of(m=n_words), pairs)["m"]
     assert all_pairs.loc["n_words", "accuracy"] == pytest.approx((1 - (chosen - pairs["verdict"]).abs()).mean())
-    names = ("agreement", "kappa", "kappa_means", "distributions", "signatures", "notes")
+    names = ("agreement", "kappa", "kappa_means", "distributions", "signatures")
     assert {path.name for path in out.iterdir()} == {f"{name}.csv" for name in names}
     kappa = pd.read_csv(out / "kappa.csv")
     assert set(kappa["first"]) == {JUDGE, "n_words", "self_bleu", *PAPER_METRICS, *CLASS_METRICS}
+    # A new evaluation replaces the tables of an earlier one, and removes those that it lacks.
+    (out / "notes.csv").write_text("mine\n")
+    lines = [{"set1": ["a b", "c d"], "set2": ["a b", "a b c"], "human_diversity": votes} for votes in ([0, 0], [0, 1])]
+    people = write_jsonl(own_metric / "people.jsonl", lines)
+    assert run_command(monkeypatch, "meta-eval", people, "--no-gruen", "--out", out) == 0
+    assert "Agreement with people" in capsys.readouterr().out
+    assert {path.name for path in out.iterdir()} == {"people.csv", "signatures.csv", "notes.csv"}
+    majority = pd.read_csv(out / "people.csv").set_index("metric")["majority"]
+    assert (majority[FIRST_RULE], majority[PERSON]) == (0.75, 0.5)
 
 
 @pytest.mark.parametrize("name", ["agreement.csv", "people.csv", "signatures.csv"])
@@ -389,6 +421,8 @@ def released(shared_data):
 
 @pytest.mark.slow
 def test_the_paper_is_reproduced_without_a_model(released):
+    from scripts.results import evidence
+
     pairs, texts = released
     actual = judged(scores.join_columns(list(scores.form_columns(texts))), pairs)
     assert len(pairs) == 3278
