@@ -57,6 +57,7 @@ def test_what_was_answered_is_never_requested_again(ask):
             (9, NINE, ("--model", "other")),
             (2, NINE + requests("1", "2", sample=1), ()),
             (1, requests("9", "8"), ()),
+            (1, [NINE[0]._replace(top=5)], ()),
         ]:
             before = len(server.requests)
             assert ask(server.url, requested, *options)[1] == 0

@@ -235,7 +235,7 @@ def test_agreement_with_people_by_hand():
     actual = agreement.people_agreement(scores_of(m=[0, 1]), people).set_index("metric")
     assert (actual.loc["m", "majority"], actual.loc["m", "balanced"]) == (0.5, 0.5)
     assert actual.loc["m", "person"] == pytest.approx((1 + 3 + 2 + 0) / 12)
-    assert actual.loc[JUDGE, "majority"] == 3.5 / 4
+    assert actual.loc[JUDGE, ["majority", "person"]].tolist() == pytest.approx([3.5 / 4, (2 / 3 + 1 + 1 / 2 + 1) / 4])
     assert actual.loc[FIRST_RULE, "majority"] == 0.5
     # Each person against the other two, where a tie counts half: (.5 + .5 + 0), 3, (0 + .5 + .5), 3.
     assert actual.loc[PERSON, "majority"] == pytest.approx((1 + 3 + 1 + 3) / 12)
@@ -289,6 +289,9 @@ def test_columns_are_what_the_modules_give(scored, load):
     assert list(actual.values) == PAPER_METRICS + CLASS_METRICS + QUALITY_METRICS + SET_RULES
     metrics = actual.metrics
     assert metrics.index[metrics["sign"] < 0].tolist() == ["self-BLEU-3", "self-BLEU-4", "self-CosSim"]
+    details = load("self_bleu").compute(predictions=sets, details=True)["details"]
+    expected = [detail["distinct_4"] for detail in details]
+    np.testing.assert_allclose(actual.values["Distinct-4"], expected, atol=1e-6)
     rated = load("gruen").compute(predictions=[text for members in sets for text in members])["scores"]
     ends = np.cumsum([len(members) for members in sets])[:-1]
     quality = [part.tolist() for part in np.split(np.array(rated), ends)]
