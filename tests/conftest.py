@@ -111,8 +111,6 @@ LONGEST = (
     "test_kills",
     "test_hosts",
     "test_invariants",
-    "test_probe",
-    "test_meta_eval",
     "test_report",
     "test_package",
 )
