@@ -57,7 +57,7 @@ def run(reads: Path, out: Path, model: str, temperature: float, samples: int, **
         n_asked[question] += samples
     answers = chat.ask(requests)
     received = iter(answers)
-    rows = []
+    rows: list[dict[str, Any]] = []
     marks = Marks()
     for name, question in questions.items():
         raw = [answer for answer in islice(received, samples) if answer is not None]
