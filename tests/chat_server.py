@@ -89,7 +89,8 @@ def serve(reply):
 @contextmanager
 def running(server):
     """Run a server in a thread of its own."""
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    # Else, its shutdown takes half a second.
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield server

@@ -1,5 +1,6 @@
 """The chat protocol, against a real server with faults, and the journal that makes asking resumable."""
 
+import itertools
 import multiprocessing
 import re
 import socket
@@ -57,6 +58,7 @@ def test_what_was_answered_is_never_requested_again(ask):
             (9, NINE, ("--model", "other")),
             (2, NINE + requests("1", "2", sample=1), ()),
             (1, requests("9", "8"), ()),
+            (1, [NINE[0]._replace(top=5)], ()),
         ]:
             before = len(server.requests)
             assert ask(server.url, requested, *options)[1] == 0
@@ -73,10 +75,10 @@ def test_faults_that_pass_are_waited_out(ask):
 
 
 def test_answers_that_cannot_be_parsed_are_requested_anew_and_then_reported(ask):
-    broken = ["garbage", "I cannot.", "nothing", None, "1.5", "\ud83d"]
+    broken = itertools.cycle(["garbage", "I cannot.", "nothing", None, "1.5", "\ud83d"])
 
     def reply(question, number):
-        return broken[number % len(broken)] if question.endswith("3") or number == 0 else echo(question)
+        return next(broken) if question.endswith("3") or number == 0 else echo(question)
 
     with serve(reply) as server:
         values, code, shown = ask(server.url, NINE, "--attempts", 3)
@@ -92,9 +94,10 @@ def test_answers_that_cannot_be_parsed_are_requested_anew_and_then_reported(ask)
         assert len(server.requests) == before + 3
 
 
-def test_a_request_that_the_endpoint_rejects_does_not_stop_the_others(ask):
-    with serve(lambda question, _: 400 if question.endswith("3") else echo(question)) as server:
-        values, code, shown = ask(server.url, NINE)
+@pytest.mark.parametrize("status", [400, 409, 422])
+def test_a_request_that_the_endpoint_rejects_does_not_stop_the_others(ask, status):
+    with serve(lambda question, _: status if question.endswith("3") else echo(question)) as server:
+        values, code, shown = ask(server.url, NINE, "--retries", 0)
     assert (values, code) == ([0, 1, 2, None, *range(4, 9)], 1)
     assert "request 3: the endpoint rejected the request" in shown
 
@@ -159,53 +162,42 @@ def test_no_message_shows_the_key(ask, monkeypatch, capsys, place):
     assert "secret" not in shown.replace("[secret]", "")
 
 
+# An input of each command, the answer of the model, and how many requests there are.
 COMMANDS = {
-    "probe ask": ('{"id": "q", "question": "Who?"}', ("--samples", 2)),
-    "rate-quality": ('"a text"', ()),
-    "cluster-answers": ('{"id": "q", "answers": ["a", "b"]}', ()),
+    "probe ask --samples 2": ('{"id": "q", "question": "Who?"}', "a dog", 2),
+    "rate-quality": ('"a text"', "Yes", 1),
+    "cluster-answers": ('{"id": "q", "answers": ["a", "b"]}', '{"1": "a", "2": "b"}', 1),
 }
 
 
-@pytest.mark.parametrize("status", [401, 400])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_without_any_answer_an_output_stays_as_it_is(monkeypatch, tmp_path, capsys, command, status):
+def test_commands_pay_once_and_keep_an_output_without_any_answer(monkeypatch, tmp_path, capsys, command):
     given = tmp_path / "given.jsonl"
     out = tmp_path / "out.jsonl"
-    line, options = COMMANDS[command]
+    line, answer, n_requests = COMMANDS[command]
     given.write_text(f"{line}\n", encoding="utf-8")
     out.write_text("of an earlier run\n", encoding="utf-8")
-    with serve(lambda *_: status) as server:
-        options = (*options, "--model", "m", "--base-url", server.url)
-        code = run_command(monkeypatch, *command.split(), given, "--out", out, *options)
-    assert code == 2
-    assert f"{out} is not written" in capsys.readouterr().err
-    assert out.read_text(encoding="utf-8") == "of an earlier run\n"
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_two_commands_at_once_pay_once(monkeypatch, tmp_path, capsys, command):
-    """The second is refused, as by score, while the first one asks."""
-    given = tmp_path / "given.jsonl"
-    out = tmp_path / "out.jsonl"
-    line, options = COMMANDS[command]
-    given.write_text(f"{line}\n", encoding="utf-8")
-    words = [*command.split(), given, "--out", out, "--model", "m", "--workers", 1]
-    words += options
-    answers = {"probe ask": "a dog", "rate-quality": "Yes", "cluster-answers": '{"1": "a", "2": "b"}'}
     ends = []
 
     def reply(_question, number):
+        # A second command is refused, as by score, while the first one asks.
         if number == 0:
-            ends.append((cli.main([*map(str, words), "--base-url", server.url]), capsys.readouterr().err))
-        return answers[command]
+            ends.append((run_command(monkeypatch, *words), capsys.readouterr().err))
+        return answer
 
-    with serve(reply) as server:
-        words = [*words, "--base-url", server.url]
-        assert run_command(monkeypatch, *words) == 0
-        assert len(server.requests) == (2 if command == "probe ask" else 1)
+    with serve(lambda *_: 400) as server:
+        words = [*command.split(), given, "--out", out, "--model", "m", "--workers", 1, "--base-url", server.url]
+        for status in (401, 400):
+            server.reply = lambda *_, status=status: status
+            assert run_command(monkeypatch, *words) == 2
+            assert f"{out} is not written" in capsys.readouterr().err
+            assert out.read_text(encoding="utf-8") == "of an earlier run\n"
+        server.requests.clear()
+        server.reply = reply
         # The lock ends with the command, and the next one pays for nothing.
-        assert run_command(monkeypatch, *words) == 0
-        assert len(server.requests) == (2 if command == "probe ask" else 1)
+        for _ in range(2):
+            assert run_command(monkeypatch, *words) == 0
+            assert len(server.requests) == n_requests
     ((code, shown),) = ends
     assert (code, f"{out}.journal is in use by another process" in shown) == (EXIT_IN_USE, True)
 

@@ -86,9 +86,8 @@ def test_a_service_rates_by_the_probabilities_of_its_answers(run):
         assert code == 0, shown
         assert len(server.requests) == 2
     assert [line["quality"] for line in written] == pytest.approx([0.9 / 0.95, 0, 0.3 / 0.9, 0.9 / 0.95])
-    assert written[0]["signature"].startswith(
-        f"rate_quality|service:m|host:127.0.0.1:{server.server_port}|temperature:1.0|ask:"
-    )
+    asked = "temperature:1.0|ask:d5ebbd04|"
+    assert written[0]["signature"].startswith(f"rate_quality|service:m|host:127.0.0.1:{server.server_port}|{asked}")
     assert "the answer itself" not in shown
 
 

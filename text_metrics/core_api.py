@@ -7,11 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from text_metrics.metrics._core.core_content import find_encoder
-from text_metrics.metrics._core.core_encoder import (
-    EmbeddedSetSettings,
-    EncoderSettings,
-    is_other_script,
-)
+from text_metrics.metrics._core.core_encoder import EmbeddedSetSettings, EncoderSettings, is_other_script
 from text_metrics.metrics._core.core_inputs import (
     LIMITS,
     TextSets,
@@ -37,13 +33,7 @@ from text_metrics.metrics._core.core_intervals import (
     ratio_estimate,
 )
 from text_metrics.metrics._core.core_language import find_unread
-from text_metrics.metrics._core.core_models import (
-    DEFAULT_MODEL,
-    TRANSFORMER,
-    find_device,
-    find_model,
-    quiet_loading,
-)
+from text_metrics.metrics._core.core_models import DEFAULT_MODEL, TRANSFORMER, find_device, find_model, quiet_loading
 from text_metrics.metrics._core.core_ngrams import is_unspaced
 from text_metrics.metrics._core.core_numbers import (
     ROUNDING,
@@ -73,16 +63,7 @@ from text_metrics.metrics._core.core_results import (
     rows_of,
     signature,
 )
-from text_metrics.metrics._core.core_settings import (
-    CALL,
-    ITEM,
-    PAIR,
-    TEXT,
-    Settings,
-    scale_shares,
-    setting,
-    suggest,
-)
+from text_metrics.metrics._core.core_settings import CALL, ITEM, PAIR, TEXT, Settings, scale_shares, setting, suggest
 from text_metrics.metrics._core.core_warnings import warn
 from text_metrics.metrics._core.core_windows import token_batches
 

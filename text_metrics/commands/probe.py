@@ -22,8 +22,7 @@ from text_metrics.probe.clauses import CIRCUMSTANCES
 from text_metrics.probe.files import read_references
 
 
-def add_frames(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `frames`."""
+def _add_frames(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sentences", type=Path, help="PENMAN file or, with --parse, CommonGen's JSON lines")
     parser.add_argument("--rolesets", type=Path, required=True, metavar="FOLDER", help="PropBank's XML files")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the questions")
@@ -35,22 +34,19 @@ def add_frames(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--parse", metavar="FOLDER", help="model of amrlib, which parses the sentences to <out>.amr")
 
 
-def add_ask(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `ask`."""
+def _add_ask(parser: argparse.ArgumentParser) -> None:
     add_chat(parser, "questions", "questions, as JSON lines")
     parser.add_argument("--samples", type=int, default=100, help="answers to each question")
 
 
-def add_report(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `report`."""
+def _add_report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("answers", nargs="+", metavar="[NAME=]FILE", help="a model's answers")
     parser.add_argument("--rounds", type=int, default=20, help="random draws, averaged")
     add_strip(parser)
     add_confidence(parser)
 
 
-def add_annotators(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `annotators`."""
+def _add_annotators(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sizes", nargs="+", type=int, default=annotators.SIZES, metavar="M", help="numbers of people")
 
 
@@ -90,10 +86,10 @@ def main() -> int:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     help = "a setting of probeval: clustering, matcher, threshold, ..., model, device, cache_dir; `help` lists them"
     modules: dict[Any, Any] = {
-        frames: add_frames,
-        ask: add_ask,
-        report: add_report,
-        annotators: add_annotators,
+        frames: _add_frames,
+        ask: _add_ask,
+        report: _add_report,
+        annotators: _add_annotators,
         sensitivity: None,
     }
     for module, add_options in modules.items():

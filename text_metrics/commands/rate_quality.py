@@ -17,7 +17,7 @@ import math
 import re
 import sys
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from tqdm.auto import tqdm
@@ -33,7 +33,6 @@ from text_metrics.core_api import (
     signature,
     token_batches,
 )
-from text_metrics.files.rows import Row
 from text_metrics.jobs import kept
 from text_metrics.jobs.chat import Chat, Request, few_shot
 from text_metrics.texts import REASONING, SPECIAL, strip, to_signature
@@ -76,23 +75,8 @@ def read_answer(answer: str, top: dict[str, float] | None) -> tuple[float, bool]
     return VALUES[written], False
 
 
-class Ratings(NamedTuple):
-    """Ratings of texts.
-
-    values : by the name of a column, the value of each text that is rated
-    signature : how they were rated
-    """
-
-    values: dict[str, dict[str, float]]
-    signature: str
-
-    def of_row(self, row: Row, answers: list[str]) -> dict[str, Any]:
-        """Return the columns of a row: a value for each of its answers, None for one that is not rated."""
-        columns: dict[str, Any] = {}
-        for name, by_text in self.values.items():
-            ratings = [by_text.get(text) for text in answers]
-            columns[name] = ratings[0] if row.is_text else ratings
-        return columns | {"signature": self.signature}
+# By the name of a column, the value of each text that is rated; and how they were rated, a signature.
+Ratings = tuple[dict[str, dict[str, float]], str]
 
 
 def rate_by_asking(texts: list[str], arguments: cli.Options) -> Ratings:
@@ -101,18 +85,17 @@ def rate_by_asking(texts: list[str], arguments: cli.Options) -> Ratings:
     # An empty text makes no sense.
     ratings: dict[str, tuple[float, bool]] = {text: (0.0, True) for text in texts if not text}
     nonempty = [text for text in texts if text]
-    answers = chat.ask(
-        [
-            Request(f"the text {text!r:.60}", few_shot(QUESTION, f"Text:\n{text}"), read_answer, top=_TOP)
-            for text in nonempty
-        ]
-    )
+    requests = []
+    for text in nonempty:
+        messages = few_shot(QUESTION, f"Text:\n{text}")
+        requests.append(Request(f"the text {text!r:.60}", messages, read_answer, top=_TOP))
+    answers = chat.ask(requests)
     ratings |= {text: answer for text, answer in zip(nonempty, answers, strict=True) if answer is not None}
     if plain := sum(not by_probability for _, by_probability in ratings.values()):
         said = f"{plain} of {len(ratings)} ratings are the answer itself, 1 or 0"
         print(f"{said}: the service gave no log-probabilities.", file=sys.stderr)
     quality = {text: rating for text, (rating, _) in ratings.items()}
-    return Ratings({"quality": quality}, chat.signature("rate_quality", QUESTION))
+    return {"quality": quality}, chat.signature("rate_quality", QUESTION)
 
 
 def rate_by_likelihood(texts: list[str], arguments: cli.Options) -> Ratings:
@@ -157,7 +140,7 @@ def rate_by_likelihood(texts: list[str], arguments: cli.Options) -> Ratings:
     quality = {}
     for text, ids in zip(texts, encoded, strict=True):
         quality[text] = math.exp(log_probabilities[text] / len(ids)) if ids else 0.0
-    return Ratings({"quality": quality, "log_probability": log_probabilities}, signed)
+    return {"quality": quality, "log_probability": log_probabilities}, signed
 
 
 @command
@@ -173,11 +156,17 @@ def main() -> int:
     answers = rows.answers()
     texts = list(dict.fromkeys(chain.from_iterable(answers.values())))
     rate = rate_by_likelihood if arguments.likelihood else rate_by_asking
-    ratings = rate(texts, arguments)
-    signed = str(Signature.parse(ratings.signature).merge(**to_signature(arguments.strip)))
-    ratings = ratings._replace(signature=signed)
-    kept.write(arguments, rows, {row.number: ratings.of_row(row, answers[row.number]) for row in rows.good})
-    n_rated = len(ratings.values["quality"])
+    values, signed = rate(texts, arguments)
+    signed = str(Signature.parse(signed).merge(**to_signature(arguments.strip)))
+    added = {}
+    for row in rows.good:
+        columns: dict[str, Any] = {}
+        for name, by_text in values.items():
+            ratings = [by_text.get(text) for text in answers[row.number]]
+            columns[name] = ratings[0] if row.is_text else ratings
+        added[row.number] = columns | {"signature": signed}
+    kept.write(arguments, rows, added)
+    n_rated = len(values["quality"])
     print(f"{arguments.out}: {n_rated} of {len(texts)} different texts are rated.", file=sys.stderr)
     if rows.bad:
         return EXIT_BAD_ROWS

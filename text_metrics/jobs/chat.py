@@ -146,15 +146,11 @@ class Chat:
         Returns the parsed answers, None for a missing one, whose reason is printed. Raises a ValueError if the endpoint
         fails, no request has an answer, or another process asks for the same output, which would pay again.
         """
-        with locked(self._journal_file):
-            self._journal = Journal(self._journal_file)
-            return self._ask(requests)
-
-    def _ask(self, requests: list[Request]) -> list[Any]:
         keys = [self._digest(request) for request in requests]
         by_key = dict(zip(keys, requests, strict=True))
         # At its end, the pool waits for the requests in flight: they are paid for.
-        with ThreadPoolExecutor(self._workers) as pool:
+        with locked(self._journal_file), ThreadPoolExecutor(self._workers) as pool:
+            self._journal = Journal(self._journal_file)
             answers = pool.map(self._answer, by_key, by_key.values())
             try:
                 values = dict(zip(by_key, tqdm(answers, total=len(by_key), unit="answer"), strict=True))
@@ -205,7 +201,6 @@ class Chat:
         return None
 
     def _without_secrets(self, text: str) -> str:
-        """Cut the API key and the password of the URL out of a text."""
         for secret in self._secrets:
             for form in (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1]):
                 text = text.replace(form, "[secret]")
@@ -239,7 +234,7 @@ class Chat:
 
 
 def _parse(request: Request, record: dict[str, Any]) -> Any:
-    """Read an answer; raises a ValueError, with the answer, if it cannot be read."""
+    """Read an answer; raises a ValueError that quotes it."""
     answer = record["answer"]
     if not isinstance(answer, str):
         raise ValueError("the reply has no text")

@@ -4,6 +4,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -131,17 +132,14 @@ def quality_columns(sets: list[list[str]], encoder: dict[str, Any]) -> Iterator[
         good.append([text for text in members if ratings[text] >= MIN_QUALITY])
     yield Column("GRUEN alone", list(map(np.mean, quality)), 1, "rule", rated["signature"])
     signed = f"quality:({rated['signature']})"
-    weighted: list[tuple[str, str, dict[str, Any]]] = [
-        ("Chamfer", "chamfer_diversity", {}),
-        ("VS-Embed-0.5", "vendi_embed", {"q": 0.5}),
-    ]
-    for name, metric, settings in weighted:
-        arguments = encoder | settings
-        result = load(metric).compute(predictions=sets, quality=quality, **arguments)
+    chamfer = partial(load("chamfer_diversity").compute, **encoder)
+    vendi = partial(load("vendi_embed").compute, q=0.5, **encoder)
+    for name, compute in (("Chamfer", chamfer), ("VS-Embed-0.5", vendi)):
+        result = compute(predictions=sets, quality=quality)
         yield Column(f"GRUEN × {name}", result["quality_scores"], 1, "quality", f"{result['signature']}|{signed}")
     scores = np.zeros(len(sets))
     if any(good):
-        result = load("vendi_embed").compute(predictions=list(filter(None, good)), q=0.5, **encoder)
+        result = vendi(predictions=list(filter(None, good)))
         scores[list(map(bool, good))] = result["scores"]
         signed = f"{result['signature']}|min_quality:{MIN_QUALITY}|{signed}"
         yield Column(f"VS-Embed-0.5 of GRUEN ≥ {MIN_QUALITY}", scores, 1, "quality", signed)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from text_metrics import load
-from text_metrics.core_api import kl_divergence, parse_count, smooth
+from text_metrics.core_api import count_answers, kl_divergence, parse_count, smooth
 from text_metrics.probe.files import Report, Rows
 from text_metrics.reporting.formats import number
 
@@ -26,11 +26,14 @@ def score_people(references: list[dict[str, Any]], settings: dict[str, Any]) -> 
     for name in ("debias", "rarefy", "rarefy_people"):
         if settings.get(name):
             raise ValueError(f"{name} is for samples, and all people are the population here. Got {settings[name]}.")
-    predictions = []
-    for row in references:
-        predictions.append([{"text": answer["text"], "count": answer["count"]} for answer in row["answers"]])
+    predictions = [count_answers(row["answers"]) for row in references]
     arguments = settings | {"details": True}
     return load("probeval").compute(predictions=predictions, references=references, **arguments)
+
+
+def cluster_counts(detail: dict[str, Any]) -> np.ndarray:
+    """Return how many people are in each cluster of a question, (c,)."""
+    return np.array([cluster["count"] for cluster in detail["clusters"]], dtype=np.float64)
 
 
 def from_people(detail: dict[str, Any], counts: np.ndarray) -> np.ndarray:
@@ -42,7 +45,7 @@ def from_people(detail: dict[str, Any], counts: np.ndarray) -> np.ndarray:
 
 def divergence(detail: dict[str, Any], m: int, rng: np.random.Generator) -> float:
     """Draw m people with replacement, and score them against all who answered a question: mean over draws."""
-    counts = np.array([cluster["count"] for cluster in detail["clusters"]])
+    counts = cluster_counts(detail)
     samples = rng.multinomial(m, counts / counts.sum(), size=_DRAWS).astype(np.float64)
     # The last column counts wrong answers, which people do not give.
     counts_of_draws = np.pad(samples, ((0, 0), (0, 1)))
@@ -55,9 +58,6 @@ def report(references: Rows, settings: dict[str, Any], sizes: Sequence[int] = SI
     rng = np.random.default_rng(0)
     result = score_people(references, settings)
     details = result["details"]
-    n_people = []
-    for detail in details:
-        n_people.append(sum(cluster["count"] for cluster in detail["clusters"]))
     means = []
     for m in sizes:
         divergences = [divergence(detail, m, rng) for detail in details]
@@ -65,7 +65,7 @@ def report(references: Rows, settings: dict[str, Any], sizes: Sequence[int] = SI
     numbers = {
         "signatures": [result["signature"]],
         "n_questions": len(details),
-        "n_people": float(np.mean(n_people)),
+        "n_people": float(np.mean([cluster_counts(detail).sum() for detail in details])),
         "n_clusters": result["n_clusters"],
         "sizes": list(sizes),
         "scores": means,

@@ -10,8 +10,8 @@ saved in answers.jsonl.journal when it arrives: after a crash, the same command 
 """
 
 import sys
-from collections import defaultdict
-from itertools import count
+from collections import Counter
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -47,31 +47,31 @@ def run(reads: Path, out: Path, model: str, temperature: float, samples: int, **
     parse_count(samples, "--samples")
     questions = read_questions(reads)
     chat = Chat(reads, out, model, temperature=temperature, **endpoint)
-    names = [name for name in questions for _ in range(samples)]
-    # Identical questions are asked separately.
-    numbers: dict[str, count[int]] = defaultdict(count)
     requests = []
-    for name in names:
-        messages = few_shot(INSTRUCTIONS, questions[name])
-        number = next(numbers[questions[name]])
-        requests.append(Request(f"question {name!r}", messages, lambda answer, top: answer, number))
+    n_asked = Counter[str]()
+    for name, question in questions.items():
+        messages = few_shot(INSTRUCTIONS, question)
+        # Identical questions are asked separately.
+        for sample in range(n_asked[question], n_asked[question] + samples):
+            requests.append(Request(f"question {name!r}", messages, lambda answer, top: answer, sample))
+        n_asked[question] += samples
     answers = chat.ask(requests)
-    given: dict[str, list[str]] = defaultdict(list)
-    for name, answer in zip(names, answers, strict=True):
-        if answer is not None:
-            given[name].append(answer)
-    rows = []
+    received = iter(answers)
+    rows: list[dict[str, Any]] = []
     marks = Marks()
-    for name, raw in given.items():
+    for name, question in questions.items():
+        raw = [answer for answer in islice(received, samples) if answer is not None]
+        if not raw:
+            continue
         # A cut answer, whose reasoning does not end, is empty.
         without_reasoning, question_marks = clean_texts(raw, (REASONING,))
         marks += question_marks
-        row = {"id": name, "question": questions[name], "answers": list(map(clean, without_reasoning)), "raw": raw}
-        rows.append({**row, "model": model, "temperature": temperature})
+        row = {"id": name, "question": question, "answers": list(map(clean, without_reasoning)), "raw": raw}
+        rows.append(row | {"model": model, "temperature": temperature})
     write_jsonl(out, rows)
     if marks.removed:
         print(f"{marks.removed[REASONING]:,} of {marks.n_texts:,} answers began with reasoning.", file=sys.stderr)
         warn_of_marks(marks, (), "answers")
-    n_complete = sum(len(raw) == samples for raw in given.values())
+    n_complete = sum(len(row["raw"]) == samples for row in rows)
     print(f"{out}: {n_complete} of {len(questions)} questions have all their answers.", file=sys.stderr)
     return int(None in answers)

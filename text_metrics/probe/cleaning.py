@@ -2,7 +2,8 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
+from typing import Any
 
 # Marks of the end of a text, or of a turn, in the vocabularies of common models.
 _END = re.compile(
@@ -50,22 +51,22 @@ def clean(raw: str, keeps_markers: bool = False) -> str:
     return text
 
 
-def cleaner(people: Mapping[str, frozenset[str]]) -> Callable[[str], str]:
+def cleaner(people: Iterable[dict[str, Any]]) -> Callable[[str], str]:
     """Return a function that cleans the answers to a question on both sides.
 
-    `people` has people's answers with their clusters. People do not number their answers: where one of theirs begins
+    `people` are people's answers with their clusters. People do not number their answers: where one of theirs begins
     with a number or a bullet, such as "12. December", both sides keep them. An answer that would be blank, or equal in
     different clusters, stays as people gave it.
     """
-    keeps_markers = any(_MARKER.match(text.strip()) for text in people)
+    clusters: dict[str, set[str]] = defaultdict(set)
+    for answer in people:
+        clusters[answer["text"]].add(answer["cluster"])
+    keeps_markers = any(_MARKER.match(text.strip()) for text in clusters)
+    cleaned = {text: clean(text, keeps_markers) for text in clusters}
     joined: dict[str, set[frozenset[str]]] = defaultdict(set)
-    for text, clusters in people.items():
-        joined[clean(text, keeps_markers)].add(clusters)
-    retained = set()
-    for text in people:
-        cleaned = clean(text, keeps_markers)
-        if not cleaned or len(joined[cleaned]) > 1:
-            retained.add(text)
+    for text, labels in clusters.items():
+        joined[cleaned[text]].add(frozenset(labels))
+    retained = {text for text, answer in cleaned.items() if not answer or len(joined[answer]) > 1}
 
     def clean_answer(text: str) -> str:
         return text if text in retained else clean(text, keeps_markers)

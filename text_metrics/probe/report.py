@@ -52,8 +52,8 @@ def report(
     prompts = {row["id"]: row["question"] for row in references}
     references, marks = strip_answers(references, strip)
     warn_of_marks(marks, what="answers of people")
-    cleaners = {row["id"]: str if is_exact else _cleaner_of(row) for row in references}
-    references = [_cleaned(row, cleaners[row["id"]]) for row in references]
+    cleaners = {row["id"]: str if is_exact else cleaner(row["answers"]) for row in references}
+    references = [_cleaned(row, cleaners) for row in references]
     files: dict[str, dict[str, Rows]] = {}
     stripped: dict[str, Marks] = {}
     for name, path in answers.items():
@@ -63,7 +63,7 @@ def report(
         still = Marks()
         files[name] = {}
         for question in questions:
-            cleaned = _cleaned(question, cleaners[question["id"]])
+            cleaned = _cleaned(question, cleaners)
             still += strip_answers([cleaned], ())[1]
             answered = cleaned["answers"]
             # A blank answer beside others is wrong.
@@ -80,8 +80,7 @@ def report(
     rows = []
     # Each answer is encoded once.
     with tempfile.TemporaryDirectory(prefix="text_metrics") as folder:
-        metric_settings = {"cache_dir": folder} | settings
-        compute = partial(load("probeval").compute, **metric_settings)
+        compute = partial(load("probeval").compute, **({"cache_dir": folder} | settings))
         for name, by_question in files.items():
             gold = [row for row in references if row["id"] in by_question]
             given = [{"answers": by_question[row["id"]]} for row in gold]
@@ -103,18 +102,9 @@ def report(
     return numbers, _sections(rows, rounds)
 
 
-def _cleaner_of(reference: dict[str, Any]) -> Callable[[str], str]:
-    """Return the function that cleans the answers to a question."""
-    clusters: dict[str, set[str]] = defaultdict(set)
-    for answer in reference["answers"]:
-        clusters[answer["text"]].add(answer["cluster"])
-    return cleaner({text: frozenset(labels) for text, labels in clusters.items()})
-
-
-def _cleaned(question: dict[str, Any], clean: Callable[[str], str]) -> dict[str, Any]:
-    """Clean the answers to a question."""
-    answers = [{**answer, "text": clean(answer["text"])} for answer in question["answers"]]
-    return {**question, "answers": answers}
+def _cleaned(question: dict[str, Any], cleaners: Mapping[str, Callable[[str], str]]) -> dict[str, Any]:
+    clean = cleaners[question["id"]]
+    return question | {"answers": [answer | {"text": clean(answer["text"])} for answer in question["answers"]]}
 
 
 def draw(counts: Counter[str], size: int, rng: np.random.Generator) -> dict[str, int]:
@@ -128,14 +118,13 @@ def draw(counts: Counter[str], size: int, rng: np.random.Generator) -> dict[str,
 
 def halve(reference: dict[str, Any], rng: np.random.Generator) -> tuple[dict[str, Any], Counter[str]]:
     """Split people's answers at random: a reference with half of them, and the counts of the others, both rounded."""
+    counts = [round(answer["count"]) for answer in reference["answers"]]
+    drawn = rng.multivariate_hypergeometric(counts, (sum(counts) + 1) // 2).tolist()
     half = []
     rest = Counter[str]()
-    answers = reference["answers"]
-    counts = [round(answer["count"]) for answer in answers]
-    drawn = rng.multivariate_hypergeometric(counts, (sum(counts) + 1) // 2).tolist()
-    for answer, n, n_drawn in zip(answers, counts, drawn, strict=True):
+    for answer, n, n_drawn in zip(reference["answers"], counts, drawn, strict=True):
         if n_drawn:
-            half.append({**answer, "count": n_drawn})
+            half.append(answer | {"count": n_drawn})
         rest[answer["text"]] += n - n_drawn
     return {"answers": half}, rest
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from text_metrics.core_api import ranked_scores
-from text_metrics.probe.annotators import from_people, score_people
+from text_metrics.probe.annotators import cluster_counts, from_people, score_people
 from text_metrics.probe.files import Report, Rows
 from text_metrics.reporting.formats import number
 
@@ -60,7 +60,7 @@ def ranks(shares: np.ndarray, counts: np.ndarray) -> dict[str, float]:
 
 def respond(detail: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the scores of each step of each change of people's answers to a question."""
-    counts = np.array([cluster["count"] for cluster in detail["clusters"]], dtype=np.float64)
+    counts = cluster_counts(detail)
     order = np.argsort(-counts, kind="stable")
     counts = counts[order]
     for name, steps in changes(np.append(counts / counts.sum(), 0.0)).items():
