@@ -16,7 +16,6 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 import text_metrics
-from scripts.results import encoders
 from scripts.training import content as training
 from tests.conftest import METRICS, SETS, inputs_of, items_of
 from text_metrics.metrics._core import core_content, core_encoder, core_models
@@ -252,34 +251,3 @@ def test_training_writes_a_map_that_the_encoder_takes_and_writes_it_again(own_da
 
 def mean_cosine(rows):
     return (rows @ rows.T)[np.triu_indices(len(rows), 1)].mean()
-
-
-@pytest.mark.parametrize(
-    ("scores", "expected"),
-    [([1, 2, 3, 4], 0.75), ([1, 3, 2, 4], 1.0), ([4, 2, 3, 1], 0.5), ([1, 1, 1, 1], 0.5), ([1, 2, 2, 2], 0.75)],
-)
-def test_the_optimal_accuracy_is_that_of_the_best_threshold(scores, expected):
-    different = np.array([0, 1, 0, 1])
-    assert encoders.optimal_accuracy(different, np.array(scores, dtype=float)) == expected
-    # By trying all thresholds.
-    best = max(np.mean((np.array(scores) > threshold) == different) for threshold in (0, *scores))
-    assert best == expected
-
-
-def test_rows_of_encoders_that_are_not_installed_stay(monkeypatch, tmp_path):
-    monkeypatch.setattr(encoders, "ROOT", tmp_path)
-    (tmp_path / "results").mkdir()
-    former = {"encoder": ["all-mpnet-base-v2", "all-mpnet-base-v2 with contexts", "content", "no more"], "share": "1.0"}
-    pandas.DataFrame(former).to_csv(tmp_path / "results" / "a.csv", index=False)
-    names = [encoders.RULE, "content", "content with contexts"]
-    encoders.write("a.csv", pandas.DataFrame({"encoder": names, "share": ["2.0", "2.0", None]}))
-    written = pandas.read_csv(tmp_path / "results" / "a.csv", dtype=str, keep_default_na=False)
-    assert dict(zip(written["encoder"], written["share"], strict=True)) == {
-        "content": "2.0",
-        "content with contexts": "",
-        "all-mpnet-base-v2": "1.0",
-        "all-mpnet-base-v2 with contexts": "1.0",
-        encoders.RULE: "2.0",
-    }
-    assert written["encoder"].tolist()[0] == "content"
-    assert written["encoder"].tolist()[-1] == encoders.RULE

@@ -1,6 +1,5 @@
 """Vendi score of texts: the effective number of different meanings in a set."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import evaluate
@@ -167,12 +166,12 @@ class VendiEmbed(SetMetric, evaluate.Metric):
     def score_without_each(self, sets: TextSets, settings: VendiSettings) -> np.ndarray | None:
         """Score the set of each text without this text: (n,), NaN for a text alone; None where `compute` must do it."""
         is_plain = settings.kernel == "embedding" and settings.similarity is None and settings.weights is None
-        if not is_plain or settings.orders[0] not in (1, 2):
+        if not is_plain or settings.orders[0] != 1:
             return None
         with one_thread():
             rows, _, precision = embed_sets(sets, settings)
             device = matrix_device(settings.device)
-            return vendi_without_each(rows, sets.sizes, settings.orders[0], device=device, error=ROW_ERRORS[precision])
+            return vendi_without_each(rows, sets.sizes, device=device, error=ROW_ERRORS[precision])
 
 
 def find_spectra(
@@ -189,15 +188,12 @@ def find_spectra(
         spectra = kernel_spectra(kernels, sets.sizes, weights, device=device)
     elif settings.similarity is not None:
         matrices, signed, change = definite_similarities(sets, settings)
-        spectra = kernel_spectra(_stack_by_size(matrices, sets.sizes), sets.sizes, weights, device=device)
+        batches = (
+            (members, np.stack([matrices[i] for i in members]))
+            for members, _ in batches_by_size(sets.sizes, LIMITS.block_rows)
+        )
+        spectra = kernel_spectra(batches, sets.sizes, weights, device=device)
     else:
-        vectors, encoded, precision = embed_sets(sets, settings)
+        vectors, signed, precision = embed_sets(sets, settings)
         spectra = embedding_spectra(vectors, sets.sizes, weights, device=device, error=ROW_ERRORS[precision])
-        signed = encoded
     return list(spectra), signed, change
-
-
-def _stack_by_size(matrices: list[np.ndarray], sizes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the indices (b,) of sets of equal size k with their matrices (b, k, k), a batch at a time."""
-    for members, _ in batches_by_size(sizes, LIMITS.block_rows):
-        yield members, np.stack([matrices[i] for i in members])
