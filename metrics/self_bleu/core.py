@@ -452,10 +452,8 @@ def find_scored_sets(sets: TextSets, singletons: str) -> np.ndarray:
 
 
 def batches_by_size(sizes: np.ndarray, max_rows: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Group sets of equal size, to compute them in one array operation.
+    """Group sets of equal size, to compute them in one array operation; yields batches.
 
-    Yields
-    ------
     members : ndarray of shape (b,), indices of sets
     rows : ndarray of shape (b, k), flat indices of their texts; b * k <= max_rows, or b = 1
     """
@@ -1121,7 +1119,6 @@ class TextMetric:
     def _describe(
         self, description: str, citation: str, arguments: str, urls: list[str], stored: dict[str, Any] | None = None
     ) -> evaluate.MetricInfo:
-        """Make the description that `evaluate` shows; by default, sets of texts or texts are stored."""
         text = datasets.Value("string")
         features = [datasets.Features(predictions=form) for form in (datasets.Sequence(text), text)]
         return evaluate.MetricInfo(
@@ -1137,7 +1134,6 @@ class TextMetric:
         self.settings.prepare()
 
     def _signature(self) -> inspect.Signature:
-        """Return the signature of `compute` with the settings of the metric, which `help` shows."""
         shared = inspect.signature(TextMetric.compute)
         names = ("self", *self._feature_names())
         inputs = [parameter for name, parameter in shared.parameters.items() if name in names]
@@ -1240,7 +1236,6 @@ class SetMetric(TextMetric):
     def _signed(
         self, result: dict[str, Any], signed: Mapping[str, Any], sizes: np.ndarray, settings: SetSettings
     ) -> dict[str, Any]:
-        """Add the signature to a result for sets of these sizes; `signed` are the entries of the metric."""
         text = signature(self.name, **signed, set_size=format_sizes(sizes), **settings.signed_interval())
         return result | {"signature": text}
 
@@ -1366,5 +1361,4 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def _package(frame: FrameType) -> str:
-    """Return the top-level package of a frame, or its module."""
     return str(frame.f_globals.get("__name__")).partition(".")[0]
