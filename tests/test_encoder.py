@@ -18,12 +18,6 @@ TEXTS = [text for members in SETS for text in members]
 EMBEDDED = ("vendi_embed", "chamfer_diversity")
 
 
-def test_repeated_texts_are_encoded_once(encoded_texts):
-    encoded = encode(TEXTS * 2, device="cpu")
-    assert sorted(encoded_texts) == sorted(set(TEXTS))
-    np.testing.assert_array_equal(encoded[: len(TEXTS)], encoded[len(TEXTS) :])
-
-
 class Counting:
     """An encoder of the caller's: an embedding is made of the numbers of five vowels."""
 
