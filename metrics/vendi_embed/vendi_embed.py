@@ -1,5 +1,6 @@
 """Vendi score of texts: the effective number of different meanings in a set."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import evaluate
@@ -188,12 +189,13 @@ def find_spectra(
         spectra = kernel_spectra(kernels, sets.sizes, weights, device=device)
     elif settings.similarity is not None:
         matrices, signed, change = definite_similarities(sets, settings)
-        batches = (
-            (members, np.stack([matrices[i] for i in members]))
-            for members, _ in batches_by_size(sets.sizes, LIMITS.block_rows)
-        )
-        spectra = kernel_spectra(batches, sets.sizes, weights, device=device)
+        spectra = kernel_spectra(_stack_by_size(matrices, sets.sizes), sets.sizes, weights, device=device)
     else:
         vectors, signed, precision = embed_sets(sets, settings)
         spectra = embedding_spectra(vectors, sets.sizes, weights, device=device, error=ROW_ERRORS[precision])
     return list(spectra), signed, change
+
+
+def _stack_by_size(matrices: list[np.ndarray], sizes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    for members, _ in batches_by_size(sizes, LIMITS.block_rows):
+        yield members, np.stack([matrices[i] for i in members])
