@@ -68,15 +68,6 @@ def test_items_that_belong_together_are_no_evidence_of_their_own(rng):
     assert covered[1] / SAMPLES < 0.8
 
 
-def test_the_interval_of_a_ratio_covers(rng):
-    covered = []
-    for _ in range(SAMPLES):
-        totals = rng.uniform(0.5, 1, 40)
-        low, high = ratio_estimate(totals * rng.beta(9, 1, 40), totals).interval(0.95, (0.0, 1.0))
-        covered.append(low <= 0.9 <= high)
-    assert below(0.94) <= np.mean(covered) <= above(0.96)
-
-
 # The interval itself.
 
 

@@ -53,10 +53,10 @@ class MiniLM:
         self.tokenizer = tokenizer
         self.device = torch.device(device)
 
-    def encode(self, texts: list[str], batch_size: Any = None, show_progress_bar: Any = None) -> np.ndarray:
-        """Embed n texts in one batch: (n, 384), float32, of unit length. Texts that are too long are cut.
+    def encode(self, texts: list[str], batch_size: int = 0, show_progress_bar: bool = False) -> np.ndarray:
+        """Embed n texts: (n, 384), float32, of unit length. Texts that are too long are cut.
 
-        The other arguments are those of a SentenceTransformer, and unused.
+        As of a SentenceTransformer, but always in one batch, and without a progress bar.
         """
         import torch
         from torch.nn import functional
