@@ -89,7 +89,7 @@ def test_cosines_of_other_texts_stay_what_they_are():
 def test_embeddings_are_cached_apart_from_those_of_the_default(load, tmp_path):
     vendi = load("vendi_embed")
     expected = {model: vendi.compute(predictions=SETS, model=model) for model in ("content", "all-MiniLM-L6-v2")}
-    for model in [*expected, *expected]:
+    for model in 2 * list(expected):
         again = vendi.compute(predictions=SETS, model=model, cache_dir=tmp_path)
         assert again["scores"] == pytest.approx(expected[model]["scores"], abs=1e-6)
     assert len(list(tmp_path.glob("*.sqlite"))) == 2

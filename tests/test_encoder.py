@@ -106,7 +106,7 @@ def test_metrics_may_compute_at_once(load):
 
     expected = [score(*call) for call in calls]
     with ThreadPoolExecutor(4) as pool:
-        done = list(pool.map(score, *zip(*calls, strict=True)))
+        done = list(pool.map(lambda call: score(*call), calls))
     assert done == approx(expected)
 
 
