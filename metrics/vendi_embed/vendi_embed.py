@@ -167,12 +167,12 @@ class VendiEmbed(SetMetric, evaluate.Metric):
     def score_without_each(self, sets: TextSets, settings: VendiSettings) -> np.ndarray | None:
         """Score the set of each text without this text: (n,), NaN for a text alone; None where `compute` must do it."""
         is_plain = settings.kernel == "embedding" and settings.similarity is None and settings.weights is None
-        if not is_plain or settings.orders[0] != 1:
+        if not is_plain or settings.orders[0] not in (1, 2):
             return None
         with one_thread():
             rows, _, precision = embed_sets(sets, settings)
             device = matrix_device(settings.device)
-            return vendi_without_each(rows, sets.sizes, device=device, error=ROW_ERRORS[precision])
+            return vendi_without_each(rows, sets.sizes, settings.orders[0], device=device, error=ROW_ERRORS[precision])
 
 
 def find_spectra(

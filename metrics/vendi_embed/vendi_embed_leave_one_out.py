@@ -21,9 +21,9 @@ _BISECTIONS = 45
 
 
 def vendi_without_each(
-    embeddings: np.ndarray, sizes: np.ndarray, *, device: str = "cpu", error: float = ROW_ERRORS["float32"]
+    embeddings: np.ndarray, sizes: np.ndarray, q: float, *, device: str = "cpu", error: float = ROW_ERRORS["float32"]
 ) -> np.ndarray:
-    """Compute the Vendi score of order 1 of the set of each text without this text.
+    """Compute the Vendi score, at order 1 or 2, of the set of each text without this text.
 
     Arguments are as for `embedding_spectra`, and weights uniform. Returns an ndarray of shape (n,), each in [1, size of
     the set - 1]; NaN for a text alone in its set.
@@ -33,24 +33,26 @@ def vendi_without_each(
         size = rows.shape[1]
         if size == 1:
             continue
-        score_rests = _scores_of_few if size <= _FEW else _scores_of_many
-        rest_scores = score_rests(embeddings, rows, device, error)
+        if size <= _FEW:
+            rest_scores = _scores_of_few(embeddings, rows, q, device, error)
+        else:
+            rest_scores = _scores_of_many(embeddings, rows, q, device, error)
         scores[rows] = rest_scores.clamp(1.0, size - 1).cpu().numpy()
     return scores
 
 
-def _scores_of_few(embeddings: np.ndarray, rows: np.ndarray, device: str, error: float) -> "torch.Tensor":
-    """Find the eigenvalues of sets with the rows (b, k) without each text: scores (b, k)."""
+def _scores_of_few(embeddings: np.ndarray, rows: np.ndarray, q: float, device: str, error: float) -> "torch.Tensor":
+    """Find the eigenvalues without each text of sets with the rows (b, k): scores (b, k)."""
     size = rows.shape[1]
     vectors = unit_rows(embeddings, rows, device)
     kernels = vectors @ vectors.mT
     rests = np.array([np.delete(np.arange(size), i) for i in range(size)])
     rest_kernels = kernels[:, rests[:, :, None], rests[:, None]] / (size - 1)
     rank = min(size - 1, embeddings.shape[1])
-    return vendi_score(eigenvalue_shares(rest_kernels, error, rank), 1)
+    return vendi_score(eigenvalue_shares(rest_kernels, error, rank), q)
 
 
-def _scores_of_many(embeddings: np.ndarray, rows: np.ndarray, device: str, error: float) -> "torch.Tensor":
+def _scores_of_many(embeddings: np.ndarray, rows: np.ndarray, q: float, device: str, error: float) -> "torch.Tensor":
     """Update the eigenvalues of sets with the rows (b, k) for the removal of each text: scores (b, k).
 
     A set of unit rows x has the matrix A, the sum of their outer products, whose eigenvalues equal those of the Gram
@@ -80,12 +82,15 @@ def _scores_of_many(embeddings: np.ndarray, rows: np.ndarray, device: str, error
             leverages = components.square() / values.unsqueeze(-2)
         leverages = torch.where(values.unsqueeze(-2) > 0, leverages, 0.0)
         noise = _noise_without_each(values, leverages, noise_level)
-        scores.append(_scores_without_each(values, leverages, noise))
+        if q == 2:
+            scores.append(_order_two_without_each(values, leverages, noise))
+        else:
+            scores.append(_order_one_without_each(values, leverages, noise))
     return torch.cat(scores, dim=1)
 
 
-def _scores_without_each(values: "torch.Tensor", leverages: "torch.Tensor", noise: "torch.Tensor") -> "torch.Tensor":
-    """Compute scores from the entropy of the eigenvalues of A - xxᵀ: (b, k).
+def _order_one_without_each(values: "torch.Tensor", leverages: "torch.Tensor", noise: "torch.Tensor") -> "torch.Tensor":
+    """Compute scores of order 1 from the entropy of the eigenvalues of A - xxᵀ: (b, k).
 
     For f(m) = m log m - m, whose sum over eigenvalues gives the entropy, and h(t) = x·(A + t)⁻¹x, tr f(A) - tr f(A -
     xxᵀ) is the integral of x·x/(1 + t) + log(1 - h(t)) over t > 0: here by the trapezoid rule in log t, to about 1e-13.
@@ -111,11 +116,21 @@ def _scores_without_each(values: "torch.Tensor", leverages: "torch.Tensor", nois
     return torch.exp(signal.log() - logs / signal)
 
 
+def _order_two_without_each(values: "torch.Tensor", leverages: "torch.Tensor", noise: "torch.Tensor") -> "torch.Tensor":
+    """Compute scores of order 2 from the squares of the eigenvalues of A - xxᵀ: as for order 1."""
+    squares = leverages * values.unsqueeze(-2)
+    squared_lengths = squares.sum(-1)
+    signal = values.sum(-1, keepdim=True) - squared_lengths - noise.sum(-1)
+    products = (squares * values.unsqueeze(-2)).sum(-1)
+    squared_values = values.square().sum(-1, keepdim=True)
+    return signal.square() / (squared_values - 2 * products + squared_lengths.square() - noise.square().sum(-1))
+
+
 def _noise_without_each(values: "torch.Tensor", leverages: "torch.Tensor", level: float) -> "torch.Tensor":
     """Find the eigenvalues of A - xxᵀ up to a level: (b, k, m), padded with 0.
 
     The eigenvalues of A separate them: in ascending order, the i-th is between those before and at i of A. There they
-    are the roots of 1 - x·(A - m)⁻¹x, which falls with m between two eigenvalues of A.
+    are the roots of 1 - x·(A - m)⁻¹x, which falls with m between two eigenvalues of A. Arguments are as for order 1.
     """
     import torch
 
