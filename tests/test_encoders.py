@@ -92,18 +92,24 @@ def test_in_gruen(load, encoder):
 KNOWN = ["the kettle is on", "a dog barks", "some seas are calm"]
 
 
-def save_static_model(words, folder, size=8):
-    """Save a static encoder, which averages the vectors of the words of a text."""
+def save_word_model(kind, words, folder):
+    """Save an encoder that averages, or counts, the words of a text; return it."""
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from sentence_transformers.sentence_transformer.modules import BoW, StaticEmbedding
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     vocabulary = {word: i for i, word in enumerate(["[PAD]", "[UNK]", *words])}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    vectors = np.random.default_rng(0).normal(size=(len(vocabulary), size)).astype(np.float32)
-    SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=vectors)], device="cpu").save(str(folder))
-    return folder
+    vectors = np.random.default_rng(0).normal(size=(len(vocabulary), 8)).astype(np.float32)
+    if kind == "model2vec":
+        model2vec = pytest.importorskip("model2vec", reason="model2vec is not installed: pip install '.[dev]'")
+        model = model2vec.StaticModel(vectors=vectors, tokenizer=tokenizer, config={"normalize": True})
+    else:
+        module = StaticEmbedding(tokenizer, embedding_weights=vectors) if kind == "static" else BoW(list(vocabulary))
+        model = SentenceTransformer(modules=[module], device="cpu")
+    model.save_pretrained(str(folder))
+    return model
 
 
 def test_a_batch_has_as_many_texts_as_take_a_while(rng, tiny_model, tmp_path, monkeypatch):
@@ -120,7 +126,8 @@ def test_a_batch_has_as_many_texts_as_take_a_while(rng, tiny_model, tmp_path, mo
         return encode_texts(model, texts, **named)
 
     monkeypatch.setattr(SentenceTransformer, "encode", counted)
-    for model in (save_static_model(words, tmp_path / "static"), tiny_model):
+    save_word_model("static", words, tmp_path / "static")
+    for model in (tmp_path / "static", tiny_model):
         calls.clear()
         rows = encode(texts, model=str(model))
         # When a model is loaded, one call tells whether it is an encoder.
@@ -131,21 +138,7 @@ def test_a_batch_has_as_many_texts_as_take_a_while(rng, tiny_model, tmp_path, mo
 
 @pytest.mark.parametrize("kind", ["model2vec", "static", "bag"])
 def test_folders_of_other_models(load, kind, tmp_path):
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import BoW, StaticEmbedding
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
-    vocabulary = {word: i for i, word in enumerate(["[PAD]", "[UNK]", *" ".join(KNOWN).split()])}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    vectors = np.random.default_rng(0).normal(size=(len(vocabulary), 8)).astype(np.float32)
-    if kind == "model2vec":
-        model2vec = pytest.importorskip("model2vec", reason="model2vec is not installed: pip install '.[dev]'")
-        model = model2vec.StaticModel(vectors=vectors, tokenizer=tokenizer, config={"normalize": True})
-    else:
-        module = StaticEmbedding(tokenizer, embedding_weights=vectors) if kind == "static" else BoW(list(vocabulary))
-        model = SentenceTransformer(modules=[module], device="cpu")
-    model.save_pretrained(str(tmp_path / kind))
+    model = save_word_model(kind, " ".join(KNOWN).split(), tmp_path / kind)
     result = load("chamfer_diversity").compute(predictions=KNOWN, model=str(tmp_path / kind))
     expected = load("chamfer_diversity").compute(predictions=KNOWN, embeddings=model.encode(KNOWN))
     assert result["scores"] == pytest.approx(expected["scores"], abs=1e-6)

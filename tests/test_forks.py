@@ -66,11 +66,12 @@ def test_a_child_does_not_wait_for_a_thread_that_it_does_not_have(load, gruen_mo
     # The models of other tests must not hide those that load after another.
     monkeypatch.setattr(registry, "models", {})
 
-    calls = [(load(name), {}) for name in metrics_of()]
-    calls += [(load("gruen"), gruen_models), (load("semantic_entropy"), {"same": f"nli:{nli_model}"})]
+    cases = [(name, {}) for name in metrics_of()]
+    cases += [("gruen", gruen_models), ("semantic_entropy", {"same": f"nli:{nli_model}"})]
+    calls = [(load(name), inputs_of(load(name), items_of(load(name))) | settings) for name, settings in cases]
 
     def compute():
-        return [metric.compute(**inputs_of(metric, items_of(metric)), **settings) for metric, settings in calls]
+        return [metric.compute(**arguments) for metric, arguments in calls]
 
     expected = compute()
     holds = threading.Event()

@@ -56,6 +56,8 @@ class Host:
         # Workers that start before a job do not have its files, so that it cannot use them. Ray gives workers a low
         # priority, at which they wait for all other tests.
         names |= {"RAY_prestart_worker_first_driver": "0", "RAY_worker_niceness": "0"}
+        # A host is dead if it refuses three checks of its health, by default five, 3 s apart.
+        names |= {"RAY_health_check_period_ms": "500", "RAY_health_check_failure_threshold": "3"}
         with log.open("a") as file:
             variables = os.environ | names | environment
             return subprocess.Popen(words, env=variables, cwd=ROOT, stdout=file, stderr=file)

@@ -116,7 +116,7 @@ def test_settings(load, names, parameter, values):
         texts = {"predictions": ANSWERS, "references": PEOPLE} if name == "probeval" else {"predictions": GOOD}
         for value in values:
             with pytest.raises((TypeError, ValueError), match=parameter) as caught:
-                load(name).compute(**texts, **{parameter: value})
+                load(name).compute(**texts | {parameter: value})
             assert len(str(caught.value)) < 2000
 
 
@@ -195,11 +195,13 @@ def test_numbers_come_in_any_form_of_an_array(load, tmp_path, names, predictions
     values = np.array(values, dtype=np.float64)
     np.save(tmp_path / "values.npy", values)
     rows = np.random.default_rng(0).standard_normal((sum(map(len, predictions)), 3))
-    context = {"embeddings": rows} if argument not in ("embeddings", "similarity") else {}
+    call = {"predictions": predictions}
+    if argument not in ("embeddings", "similarity"):
+        call["embeddings"] = rows
     for name in names:
-        expected = load(name).compute(predictions=predictions, **{argument: values}, **context)
+        expected = load(name).compute(**call | {argument: values})
         for given in (FORMS[form](values), np.load(tmp_path / "values.npy", mmap_mode="r")):
-            assert load(name).compute(predictions=predictions, **{argument: given}, **context) == expected
+            assert load(name).compute(**call | {argument: given}) == expected
 
 
 @pytest.mark.parametrize(

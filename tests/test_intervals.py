@@ -56,13 +56,6 @@ def test_an_interval_is_within_the_bounds_and_contains_the_estimate(rng, n, leve
             assert 1 <= interval[0] <= estimate.value <= interval[1] <= 4
 
 
-def test_skewed_values_have_an_interval_that_is_wider_on_their_long_side(rng):
-    values = rng.lognormal(size=20)
-    low, high = mean_estimate(values).interval(0.95)
-    assert high - values.mean() > values.mean() - low
-    assert mean_estimate(-values).interval(0.95) == pytest.approx([-high, -low])
-
-
 def test_items_that_belong_together_are_no_evidence_of_their_own(rng):
     covered = np.zeros(2)
     for _ in range(SAMPLES):
@@ -73,15 +66,6 @@ def test_items_that_belong_together_are_no_evidence_of_their_own(rng):
             covered[i] += low <= 0 <= high
     assert below(0.945) <= covered[0] / SAMPLES <= above(0.955)
     assert covered[1] / SAMPLES < 0.8
-
-
-def test_the_interval_of_a_ratio_covers(rng):
-    covered = []
-    for _ in range(SAMPLES):
-        totals = rng.uniform(0.5, 1, 40)
-        low, high = ratio_estimate(totals * rng.beta(9, 1, 40), totals).interval(0.95, (0.0, 1.0))
-        covered.append(low <= 0.9 <= high)
-    assert below(0.94) <= np.mean(covered) <= above(0.96)
 
 
 # The interval itself.
@@ -145,9 +129,6 @@ def test_an_end_stays_in_the_range_of_the_score():
     assert mean_estimate(np.array([0.1, 0.9])).interval(0.95, (0.0, 1.0)) == [0, 1]
     # An estimate without bias can leave the range itself.
     assert mean_estimate(np.array([-0.1, -0.3])).interval(0.95, (0.0, 1.0))[0] == pytest.approx(-0.2)
-    assert Estimate(4, 0.5, 0.1, 0.0).interval(0.95) == pytest.approx(
-        stats.t.interval(0.95, 3, loc=0.5, scale=0.1), rel=1e-9
-    )
 
 
 # In each metric.
@@ -248,12 +229,6 @@ def test_pooled_counts_are_pooled_again_without_each_set(load, rng):
     left_out = np.array([load("self_bleu").compute(predictions=subset, **settings)["self_bleu"] for subset in rest])
     pseudo_values = len(sets) * ours - (len(sets) - 1) * left_out
     assert [low, high] == pytest.approx(Estimate.of(ours, pseudo_values - pseudo_values.mean()).interval(0.8))
-    drawn = rng.integers(len(sets), size=(50, len(sets)))
-    again = []
-    for row in drawn:
-        again.append(load("self_bleu").compute(predictions=[sets[i] for i in row], **settings)["self_bleu"])
-    # Other sets of the same kind, each time scored as a corpus: about four in five lie within.
-    assert 0.65 < np.mean([low <= score <= high for score in again]) < 0.97
     assert [low, high] != pytest.approx(
         load("self_bleu").compute(predictions=sets, confidence=0.8, max_order=2)["confidence_interval"]
     )

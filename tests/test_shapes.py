@@ -32,8 +32,8 @@ def test_the_options_of_a_shape_read_its_sets(load, tmp_path, name):
     options = documented()[name]
     out = tmp_path / "out.jsonl"
     metric = options[options.index("--metric") + 1] if "--metric" in options else "self_bleu"
-    more = [] if "--metric" in options else ["--metric", metric]
-    assert score([str(SHAPES / name), *options, *more, "--out", str(out), "--quiet"]) == 0
+    words = [str(SHAPES / name), "--metric", metric, "--out", str(out), "--quiet", *options]
+    assert score(words) == 0
     summary = json.loads((tmp_path / "out.jsonl.summary.json").read_text())
     sets = SETS[name]
     assert (summary["n_scores"], summary["n_texts"]) == (len(sets), sum(map(len, sets)))

@@ -151,13 +151,6 @@ def test_the_tolerance(load, name):
 SHAPES = [(60, 20, 0.0), (150, 200, 0.0), (400, 60, 0.3), (100, 10, 3.0)]
 
 
-def kernel_of(vectors):
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    kernel = unit @ unit.T
-    np.fill_diagonal(kernel, 1.0)
-    return kernel
-
-
 def orders_of(load, kernel, orders=(0.5, 1, 2)):
     result = load("vendi_embed").compute(predictions=["x"] * len(kernel), similarity=kernel, q=list(orders))
     return np.array(list(result["by_order"].values()))
@@ -166,7 +159,7 @@ def orders_of(load, kernel, orders=(0.5, 1, 2)):
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
 @pytest.mark.parametrize(("n", "d", "mean"), SHAPES)
 def test_the_type_of_a_matrix_makes_no_score_worse(load, rng, n, d, mean, kind):
-    kernel = kernel_of(rng.standard_normal((n, d)) + mean)
+    kernel = reference.cosines(rng.standard_normal((n, d)) + mean)
     declared = torch.from_numpy(kernel).to(getattr(torch, kind))
     expected = orders_of(load, kernel)
     actual = orders_of(load, declared)
@@ -179,7 +172,7 @@ def test_the_type_of_a_matrix_makes_no_score_worse(load, rng, n, d, mean, kind):
 @pytest.mark.parametrize("digits", [3, 4])
 @pytest.mark.parametrize(("n", "d", "mean"), SHAPES)
 def test_a_matrix_of_any_size_may_be_rounded(load, rng, n, d, mean, digits):
-    kernel = kernel_of(rng.standard_normal((n, d)) + mean)
+    kernel = reference.cosines(rng.standard_normal((n, d)) + mean)
     rounded = kernel.round(digits)
     expected = orders_of(load, kernel)
     for values in (rounded, rounded.astype(np.float32), rounded.astype(np.float16), rounded.tolist()):
@@ -187,7 +180,7 @@ def test_a_matrix_of_any_size_may_be_rounded(load, rng, n, d, mean, digits):
 
 
 def test_errors_that_rounding_cannot_cause_are_named(load, rng):
-    kernel = kernel_of(rng.standard_normal((60, 20)))
+    kernel = reference.cosines(rng.standard_normal((60, 20)))
     noise = np.tril(rng.uniform(-5e-4, 5e-4, kernel.shape), -1)
     off = kernel + noise + noise.T
     assert orders_of(load, kernel.round(3))[0] > 1

@@ -26,7 +26,7 @@ from .core_inputs import (
     parse_embeddings,
 )
 from .core_intervals import UNBOUNDED
-from .core_minilm import MiniLM, load_minilm
+from .core_minilm import load_minilm
 from .core_models import (
     DEFAULT_IDENTITY,
     DEFAULT_MODEL,
@@ -343,7 +343,6 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
 
 
 def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: tqdm) -> np.ndarray:
-    """Encode different texts: (n, d), float32."""
     model = load_encoder(files, find_device(settings.device))
     with model_registry().lock:
         tokenizer, room = _reader(model)
@@ -354,7 +353,7 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
         lengths = np.clip(windows.lengths, 1, room)
         for batch in token_batches(lengths, model.device.type, settings.batch_size, _count_budgets(model)):
             parts = [windows.parts[i] for i in batch]
-            rows.append(_embed_batch(model, parts))
+            rows.append(model.encode(parts, batch_size=len(parts), show_progress_bar=False))
             order.append(batch)
             bar.update(len(batch))
     embedded = windows.average(np.concatenate(rows)[np.argsort(np.concatenate(order))])
@@ -376,14 +375,6 @@ def _count_budgets(model: Any) -> int:
         if not type(module).__name__.startswith("Embedding"):
             n_weights += sum(weights.numel() for weights in module.parameters(recurse=False))
     return min(_MOST_BUDGETS, max(1, _DEFAULT_WEIGHTS // max(1, n_weights)))
-
-
-def _embed_batch(model: Any, texts: list[str]) -> np.ndarray:
-    """Embed n texts in one batch: (n, d)."""
-    # Not isinstance: another metric's copy of the class may have made the model.
-    if type(model).__name__ == MiniLM.__name__:
-        return model.encode(texts)
-    return model.encode(texts, batch_size=len(texts), show_progress_bar=False)
 
 
 def _reader(model: Any) -> tuple[Any, float]:

@@ -290,10 +290,8 @@ def find_scored_sets(sets: TextSets, singletons: str) -> np.ndarray:
 
 
 def batches_by_size(sizes: np.ndarray, max_rows: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Group sets of equal size, to compute them in one array operation.
+    """Group sets of equal size, to compute them in one array operation; yields batches.
 
-    Yields
-    ------
     members : ndarray of shape (b,), indices of sets
     rows : ndarray of shape (b, k), flat indices of their texts; b * k <= max_rows, or b = 1
     """

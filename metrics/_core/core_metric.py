@@ -102,7 +102,6 @@ class TextMetric:
     def _describe(
         self, description: str, citation: str, arguments: str, urls: list[str], stored: dict[str, Any] | None = None
     ) -> evaluate.MetricInfo:
-        """Make the description that `evaluate` shows; by default, sets of texts or texts are stored."""
         text = datasets.Value("string")
         features = [datasets.Features(predictions=form) for form in (datasets.Sequence(text), text)]
         return evaluate.MetricInfo(
@@ -118,7 +117,6 @@ class TextMetric:
         self.settings.prepare()
 
     def _signature(self) -> inspect.Signature:
-        """Return the signature of `compute` with the settings of the metric, which `help` shows."""
         shared = inspect.signature(TextMetric.compute)
         names = ("self", *self._feature_names())
         inputs = [parameter for name, parameter in shared.parameters.items() if name in names]
@@ -221,6 +219,5 @@ class SetMetric(TextMetric):
     def _signed(
         self, result: dict[str, Any], signed: Mapping[str, Any], sizes: np.ndarray, settings: SetSettings
     ) -> dict[str, Any]:
-        """Add the signature to a result for sets of these sizes; `signed` are the entries of the metric."""
         text = signature(self.name, **signed, set_size=format_sizes(sizes), **settings.signed_interval())
         return result | {"signature": text}

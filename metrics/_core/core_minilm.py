@@ -53,8 +53,11 @@ class MiniLM:
         self.tokenizer = tokenizer
         self.device = torch.device(device)
 
-    def encode(self, texts: list[str]) -> np.ndarray:
-        """Embed n texts in one batch: (n, 384), float32, of unit length. Texts that are too long are cut."""
+    def encode(self, texts: list[str], batch_size: int = 0, show_progress_bar: bool = False) -> np.ndarray:
+        """Embed n texts: (n, 384), float32, of unit length. Texts that are too long are cut.
+
+        As of a SentenceTransformer, but always in one batch, and without a progress bar.
+        """
         import torch
         from torch.nn import functional
 

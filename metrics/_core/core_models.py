@@ -172,7 +172,6 @@ def _packaged_default() -> ModelFiles:
 
 
 def _from_hub(repo: str, parameter: str, kind: str) -> Path:
-    """Find the folder of a repository in the Hub's cache; if it is not whole there, download it."""
     # Imported here: with given embeddings, no hub client is needed.
     from huggingface_hub import HfApi, snapshot_download
 

@@ -129,23 +129,22 @@ def float_type(values: Any) -> str:
     return name if name in EPSILONS else "float64"
 
 
-def first_maximum(values: Any, axis: int = -1, tolerance: float = TIE) -> np.ndarray:
-    """Return the first index along an axis whose value equals the maximum, to within the tolerance.
+def first_maximum(values: Any) -> np.ndarray:
+    """Return the first index along the last axis whose value equals the maximum, to within TIE: (..., n) to (...).
 
-    Maps values of shape (..., n, ...), n >= 1, which may be infinite but not NaN, to integers without that axis.
+    Values may be infinite, but not NaN; n >= 1.
     """
     values = np.asarray(values)
-    return (values >= values.max(axis, keepdims=True) - tolerance).argmax(axis)
+    return (values >= values.max(-1, keepdims=True) - TIE).argmax(-1)
 
 
-def tied_ranks(values: Any, tolerance: float = TIE) -> np.ndarray:
+def tied_ranks(values: Any) -> np.ndarray:
     """Rank values (n,), finite, in ascending order from 0: (n,), int64, equal for values that are tied.
 
-    Sorted values are tied if neighbours differ by no more than the tolerance. A stable argsort of the ranks keeps the
-    order of tied values.
+    Sorted values are tied if neighbours differ by TIE or less. A stable argsort of the ranks keeps their order.
     """
     values = np.asarray(values, dtype=np.float64)
     order = np.argsort(values, kind="stable")
     ranks = np.empty(len(values), dtype=np.int64)
-    ranks[order] = np.cumsum(np.diff(values[order], prepend=values[order[:1]]) > tolerance)
+    ranks[order] = np.cumsum(np.diff(values[order], prepend=values[order[:1]]) > TIE)
     return ranks

@@ -40,8 +40,6 @@ def embedding_spectra(
     The kernel of n texts and the d by d matrix of their weighted second moments have the same non-zero eigenvalues, so
     the smaller of the two is computed.
 
-    Parameters
-    ----------
     embeddings : ndarray of shape (n, d), rows non-zero, set after set
     sizes : ndarray of shape (m,), the number of rows of each set
     weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None

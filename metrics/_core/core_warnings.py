@@ -41,5 +41,4 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def _package(frame: FrameType) -> str:
-    """Return the top-level package of a frame, or its module."""
     return str(frame.f_globals.get("__name__")).partition(".")[0]

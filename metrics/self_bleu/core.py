@@ -150,25 +150,24 @@ def float_type(values: Any) -> str:
     return name if name in EPSILONS else "float64"
 
 
-def first_maximum(values: Any, axis: int = -1, tolerance: float = TIE) -> np.ndarray:
-    """Return the first index along an axis whose value equals the maximum, to within the tolerance.
+def first_maximum(values: Any) -> np.ndarray:
+    """Return the first index along the last axis whose value equals the maximum, to within TIE: (..., n) to (...).
 
-    Maps values of shape (..., n, ...), n >= 1, which may be infinite but not NaN, to integers without that axis.
+    Values may be infinite, but not NaN; n >= 1.
     """
     values = np.asarray(values)
-    return (values >= values.max(axis, keepdims=True) - tolerance).argmax(axis)
+    return (values >= values.max(-1, keepdims=True) - TIE).argmax(-1)
 
 
-def tied_ranks(values: Any, tolerance: float = TIE) -> np.ndarray:
+def tied_ranks(values: Any) -> np.ndarray:
     """Rank values (n,), finite, in ascending order from 0: (n,), int64, equal for values that are tied.
 
-    Sorted values are tied if neighbours differ by no more than the tolerance. A stable argsort of the ranks keeps the
-    order of tied values.
+    Sorted values are tied if neighbours differ by TIE or less. A stable argsort of the ranks keeps their order.
     """
     values = np.asarray(values, dtype=np.float64)
     order = np.argsort(values, kind="stable")
     ranks = np.empty(len(values), dtype=np.int64)
-    ranks[order] = np.cumsum(np.diff(values[order], prepend=values[order[:1]]) > tolerance)
+    ranks[order] = np.cumsum(np.diff(values[order], prepend=values[order[:1]]) > TIE)
     return ranks
 
 
@@ -452,10 +451,8 @@ def find_scored_sets(sets: TextSets, singletons: str) -> np.ndarray:
 
 
 def batches_by_size(sizes: np.ndarray, max_rows: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Group sets of equal size, to compute them in one array operation.
+    """Group sets of equal size, to compute them in one array operation; yields batches.
 
-    Yields
-    ------
     members : ndarray of shape (b,), indices of sets
     rows : ndarray of shape (b, k), flat indices of their texts; b * k <= max_rows, or b = 1
     """
@@ -1121,7 +1118,6 @@ class TextMetric:
     def _describe(
         self, description: str, citation: str, arguments: str, urls: list[str], stored: dict[str, Any] | None = None
     ) -> evaluate.MetricInfo:
-        """Make the description that `evaluate` shows; by default, sets of texts or texts are stored."""
         text = datasets.Value("string")
         features = [datasets.Features(predictions=form) for form in (datasets.Sequence(text), text)]
         return evaluate.MetricInfo(
@@ -1137,7 +1133,6 @@ class TextMetric:
         self.settings.prepare()
 
     def _signature(self) -> inspect.Signature:
-        """Return the signature of `compute` with the settings of the metric, which `help` shows."""
         shared = inspect.signature(TextMetric.compute)
         names = ("self", *self._feature_names())
         inputs = [parameter for name, parameter in shared.parameters.items() if name in names]
@@ -1240,7 +1235,6 @@ class SetMetric(TextMetric):
     def _signed(
         self, result: dict[str, Any], signed: Mapping[str, Any], sizes: np.ndarray, settings: SetSettings
     ) -> dict[str, Any]:
-        """Add the signature to a result for sets of these sizes; `signed` are the entries of the metric."""
         text = signature(self.name, **signed, set_size=format_sizes(sizes), **settings.signed_interval())
         return result | {"signature": text}
 
@@ -1388,5 +1382,4 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def _package(frame: FrameType) -> str:
-    """Return the top-level package of a frame, or its module."""
     return str(frame.f_globals.get("__name__")).partition(".")[0]

@@ -60,8 +60,6 @@ def score_sets(
 ) -> Scored:
     """Score each set, and all of them together.
 
-    Parameters
-    ----------
     words : the tokens of each text
     compared : ndarray of shape (m,), bool: the sets of two texts or more
 

@@ -158,25 +158,24 @@ def float_type(values: Any) -> str:
     return name if name in EPSILONS else "float64"
 
 
-def first_maximum(values: Any, axis: int = -1, tolerance: float = TIE) -> np.ndarray:
-    """Return the first index along an axis whose value equals the maximum, to within the tolerance.
+def first_maximum(values: Any) -> np.ndarray:
+    """Return the first index along the last axis whose value equals the maximum, to within TIE: (..., n) to (...).
 
-    Maps values of shape (..., n, ...), n >= 1, which may be infinite but not NaN, to integers without that axis.
+    Values may be infinite, but not NaN; n >= 1.
     """
     values = np.asarray(values)
-    return (values >= values.max(axis, keepdims=True) - tolerance).argmax(axis)
+    return (values >= values.max(-1, keepdims=True) - TIE).argmax(-1)
 
 
-def tied_ranks(values: Any, tolerance: float = TIE) -> np.ndarray:
+def tied_ranks(values: Any) -> np.ndarray:
     """Rank values (n,), finite, in ascending order from 0: (n,), int64, equal for values that are tied.
 
-    Sorted values are tied if neighbours differ by no more than the tolerance. A stable argsort of the ranks keeps the
-    order of tied values.
+    Sorted values are tied if neighbours differ by TIE or less. A stable argsort of the ranks keeps their order.
     """
     values = np.asarray(values, dtype=np.float64)
     order = np.argsort(values, kind="stable")
     ranks = np.empty(len(values), dtype=np.int64)
-    ranks[order] = np.cumsum(np.diff(values[order], prepend=values[order[:1]]) > tolerance)
+    ranks[order] = np.cumsum(np.diff(values[order], prepend=values[order[:1]]) > TIE)
     return ranks
 
 
@@ -417,7 +416,6 @@ def _packaged_default() -> ModelFiles:
 
 
 def _from_hub(repo: str, parameter: str, kind: str) -> Path:
-    """Find the folder of a repository in the Hub's cache; if it is not whole there, download it."""
     # Imported here: with given embeddings, no hub client is needed.
     from huggingface_hub import HfApi, snapshot_download
 
@@ -837,10 +835,8 @@ def find_scored_sets(sets: TextSets, singletons: str) -> np.ndarray:
 
 
 def batches_by_size(sizes: np.ndarray, max_rows: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Group sets of equal size, to compute them in one array operation.
+    """Group sets of equal size, to compute them in one array operation; yields batches.
 
-    Yields
-    ------
     members : ndarray of shape (b,), indices of sets
     rows : ndarray of shape (b, k), flat indices of their texts; b * k <= max_rows, or b = 1
     """
@@ -1100,8 +1096,11 @@ class MiniLM:
         self.tokenizer = tokenizer
         self.device = torch.device(device)
 
-    def encode(self, texts: list[str]) -> np.ndarray:
-        """Embed n texts in one batch: (n, 384), float32, of unit length. Texts that are too long are cut."""
+    def encode(self, texts: list[str], batch_size: int = 0, show_progress_bar: bool = False) -> np.ndarray:
+        """Embed n texts: (n, 384), float32, of unit length. Texts that are too long are cut.
+
+        As of a SentenceTransformer, but always in one batch, and without a progress bar.
+        """
         import torch
         from torch.nn import functional
 
@@ -1657,7 +1656,6 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def _package(frame: FrameType) -> str:
-    """Return the top-level package of a frame, or its module."""
     return str(frame.f_globals.get("__name__")).partition(".")[0]
 
 
@@ -1734,7 +1732,6 @@ def _is_of_tokenizers(tokenizer: Any) -> bool:
 
 
 def _split(tokenizer: Any, text: str, room: int) -> list[tuple[str, int]]:
-    """Split one text into windows of at most `room` tokens; returns each with its number of tokens."""
     starts, stops = _token_places(tokenizer, text).T
     stops = np.maximum.accumulate(stops)
     breaks = []
@@ -2084,7 +2081,6 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
 
 
 def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: tqdm) -> np.ndarray:
-    """Encode different texts: (n, d), float32."""
     model = load_encoder(files, find_device(settings.device))
     with model_registry().lock:
         tokenizer, room = _reader(model)
@@ -2095,7 +2091,7 @@ def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: t
         lengths = np.clip(windows.lengths, 1, room)
         for batch in token_batches(lengths, model.device.type, settings.batch_size, _count_budgets(model)):
             parts = [windows.parts[i] for i in batch]
-            rows.append(_embed_batch(model, parts))
+            rows.append(model.encode(parts, batch_size=len(parts), show_progress_bar=False))
             order.append(batch)
             bar.update(len(batch))
     embedded = windows.average(np.concatenate(rows)[np.argsort(np.concatenate(order))])
@@ -2117,14 +2113,6 @@ def _count_budgets(model: Any) -> int:
         if not type(module).__name__.startswith("Embedding"):
             n_weights += sum(weights.numel() for weights in module.parameters(recurse=False))
     return min(_MOST_BUDGETS, max(1, _DEFAULT_WEIGHTS // max(1, n_weights)))
-
-
-def _embed_batch(model: Any, texts: list[str]) -> np.ndarray:
-    """Embed n texts in one batch: (n, d)."""
-    # Not isinstance: another metric's copy of the class may have made the model.
-    if type(model).__name__ == MiniLM.__name__:
-        return model.encode(texts)
-    return model.encode(texts, batch_size=len(texts), show_progress_bar=False)
 
 
 def _reader(model: Any) -> tuple[Any, float]:
@@ -2239,7 +2227,6 @@ class TextMetric:
     def _describe(
         self, description: str, citation: str, arguments: str, urls: list[str], stored: dict[str, Any] | None = None
     ) -> evaluate.MetricInfo:
-        """Make the description that `evaluate` shows; by default, sets of texts or texts are stored."""
         text = datasets.Value("string")
         features = [datasets.Features(predictions=form) for form in (datasets.Sequence(text), text)]
         return evaluate.MetricInfo(
@@ -2255,7 +2242,6 @@ class TextMetric:
         self.settings.prepare()
 
     def _signature(self) -> inspect.Signature:
-        """Return the signature of `compute` with the settings of the metric, which `help` shows."""
         shared = inspect.signature(TextMetric.compute)
         names = ("self", *self._feature_names())
         inputs = [parameter for name, parameter in shared.parameters.items() if name in names]
@@ -2358,7 +2344,6 @@ class SetMetric(TextMetric):
     def _signed(
         self, result: dict[str, Any], signed: Mapping[str, Any], sizes: np.ndarray, settings: SetSettings
     ) -> dict[str, Any]:
-        """Add the signature to a result for sets of these sizes; `signed` are the entries of the metric."""
         text = signature(self.name, **signed, set_size=format_sizes(sizes), **settings.signed_interval())
         return result | {"signature": text}
 

@@ -191,13 +191,11 @@ def find_spectra(
         matrices, signed, change = definite_similarities(sets, settings)
         spectra = kernel_spectra(_stack_by_size(matrices, sets.sizes), sets.sizes, weights, device=device)
     else:
-        vectors, encoded, precision = embed_sets(sets, settings)
+        vectors, signed, precision = embed_sets(sets, settings)
         spectra = embedding_spectra(vectors, sets.sizes, weights, device=device, error=ROW_ERRORS[precision])
-        signed = encoded
     return list(spectra), signed, change
 
 
 def _stack_by_size(matrices: list[np.ndarray], sizes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the indices (b,) of sets of equal size k with their matrices (b, k, k), a batch at a time."""
     for members, _ in batches_by_size(sizes, LIMITS.block_rows):
         yield members, np.stack([matrices[i] for i in members])

@@ -5,15 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .core import (
-    LIMITS,
-    ROW_ERRORS,
-    batches_by_size,
-    eigenvalue_shares,
-    second_moments,
-    unit_rows,
-    vendi_score,
-)
+from .core import LIMITS, ROW_ERRORS, batches_by_size, eigenvalue_shares, second_moments, unit_rows, vendi_score
 
 if TYPE_CHECKING:
     import torch
@@ -103,8 +95,6 @@ def _order_one_without_each(values: "torch.Tensor", leverages: "torch.Tensor", n
     For f(m) = m log m - m, whose sum over eigenvalues gives the entropy, and h(t) = x·(A + t)⁻¹x, tr f(A) - tr f(A -
     xxᵀ) is the integral of x·x/(1 + t) + log(1 - h(t)) over t > 0: here by the trapezoid rule in log t, to about 1e-13.
 
-    Parameters
-    ----------
     values : (b, r), eigenvalues of A; 0 where they are rounding
     leverages : (b, k, r), (x·v)² / λ for each text x and each eigenvalue λ with its eigenvector v; 0 where λ is 0
     noise : (b, k, m), the eigenvalues of A - xxᵀ that count as 0, and zeros

@@ -19,11 +19,11 @@ from .core import (
 
 # The n-gram kernel of the paper (section 5.4, text) averages these orders.
 _NGRAM_ORDERS = 4
-# Kernels of sets of equal size: the indices of the sets, (b,), and their matrices, (b, k, k).
-Kernels = Iterator[tuple[np.ndarray, np.ndarray]]
+# The indices of sets of equal size, (b,), and their matrices, (b, k, k).
+Kernels = tuple[np.ndarray, np.ndarray]
 
 
-def word_kernels(sets: TextSets) -> tuple[Kernels, dict[str, str]]:
+def word_kernels(sets: TextSets) -> tuple[Iterator[Kernels], dict[str, str]]:
     """Return the mean of the cosines of 1- to 4-gram counts of words, and the entries of a signature."""
     import nltk
     from nltk.tokenize import NLTKWordTokenizer
@@ -38,16 +38,14 @@ def word_kernels(sets: TextSets) -> tuple[Kernels, dict[str, str]]:
     tokens = number_tokens([words[place] for place in places.tolist()])
     tables = list(ngram_tables(tokens, sets.sizes, _NGRAM_ORDERS))
     signed = {"tokenizer": f"nltk{nltk.__version__}"}
-    return ngram_kernels(tables, sets.sizes), signed
+    return _ngram_kernels(tables, sets.sizes), signed
 
 
-def ngram_kernels(tables: Sequence[NgramTable], sizes: np.ndarray) -> Kernels:
-    """Mean over orders of the cosine between n-gram count vectors, for all pairs of texts of a set.
+def _ngram_kernels(tables: Sequence[NgramTable], sizes: np.ndarray) -> Iterator[Kernels]:
+    """Average the cosines of n-gram counts over the orders: positive semi-definite kernels, with a diagonal of 1.
 
     Two texts that are both too short for an n-gram of some order have a cosine of 1 in that order, and of 0 with any
-    longer text: so the diagonal is 1, and equal texts have a similarity of 1, however short.
-
-    The kernels are positive semi-definite.
+    longer text.
     """
     from scipy import sparse
 

@@ -19,8 +19,6 @@ def name_results(
 ) -> dict[str, Any]:
     """Compute and name the results of m sets of n texts.
 
-    Parameters
-    ----------
     spectra : of all sets
     sizes : ndarray of shape (m,), the number of texts of each set
     weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
@@ -59,7 +57,6 @@ def _pair_similarities(scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def _describe_sets(
     spectra: Sequence[Spectra], sizes: np.ndarray, scores: np.ndarray, settings: VendiSettings
 ) -> list[dict[str, Any]]:
-    """Return the details of each set, with its scores at each order, (m, len(orders))."""
     eigenvalues: dict[int, list[float]] = {}
     for members, ascending in spectra:
         eigenvalues.update(zip(members.tolist(), ascending.flip(-1).tolist(), strict=True))
@@ -72,5 +69,4 @@ def _describe_sets(
 
 
 def _name_orders(orders: list[float], scores: np.ndarray) -> dict[str, float]:
-    """Name the scores at each order, (len(orders),)."""
     return dict(zip(map(format_order, orders), scores.tolist(), strict=True))

@@ -1,7 +1,6 @@
 """The metrics written out slowly and plainly, as the papers define them: what the fast core is compared with."""
 
 import gzip
-import io
 import math
 from collections import Counter
 
@@ -104,12 +103,3 @@ def self_repetition(tokens, n):
 def compression_ratio(texts):
     data = " ".join(texts).encode()
     return len(data) / len(gzip.compress(data))
-
-
-def twice_compressed_ratio(texts):
-    """As the package diversity 0.3.1 computes it: what is written to a gzip file is compressed already."""
-    data = " ".join(texts).encode()
-    file = io.BytesIO()
-    with gzip.GzipFile("compressed.gz", "wb", fileobj=file) as written:
-        written.write(gzip.compress(data))
-    return round(len(data) / len(file.getvalue()), 3)
