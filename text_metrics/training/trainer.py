@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.core_api import QUESTIONS, TEXTS, describe, parse_choice, parse_count, split_list
+from text_metrics.core_api import QUESTIONS, TEXTS, describe, parse_choice, parse_count
+from text_metrics.stripping import Stripper
 from text_metrics.training.common import (
     CONTEXTS,
-    Stripper,
     compute_of_sets,
     gather,
     name_numbers,
@@ -48,33 +48,24 @@ def for_trainer(
     Raises
     ------
     TypeError, ValueError
-        For arguments that are invalid or not known before training.
-    """
-    return TrainerMetric(metric, tokenizer, set_size, group_by, n_examples, strip, **settings)
-
-
-class TrainerMetric:
-    """A `compute_metrics` for the Trainer of `transformers`; `for_trainer` makes it, and has its parameters.
-
-    `signature` is that of the last evaluation.
-
-    Raises
-    ------
-    TypeError, ValueError
         For arguments that are invalid or not known before training; when called, if predictions are not token ids, or
         do not fit the labels, the sets or `n_examples`.
     """
+    return TrainerMetric(metric, tokenizer, set_size, group_by, n_examples, strip, settings)
+
+
+class TrainerMetric:
+    """A `compute_metrics` that `for_trainer` makes; `signature` is that of the last evaluation."""
 
     def __init__(
         self,
         metric: Any,
         tokenizer: Any,
-        /,
-        set_size: int | None = None,
-        group_by: str | None = None,
-        n_examples: int | None = None,
-        strip: Any = None,
-        **settings: Any,
+        set_size: int | None,
+        group_by: str | None,
+        n_examples: int | None,
+        strip: Any,
+        settings: dict[str, Any],
     ) -> None:
         self.strip = Stripper(strip)
         if not hasattr(tokenizer, "batch_decode"):
@@ -156,9 +147,8 @@ class TrainerMetric:
         processes, _ = gather(None)
         is_parallel = len(processes) > 1
         n_examples = self.n_examples or n
-        is_unknown = self.n_examples is None and is_parallel
-        is_surplus = n > n_examples and not is_parallel
-        if is_unknown or is_surplus or n < n_examples:
+        is_wrong = self.n_examples is None if is_parallel else n > n_examples
+        if is_wrong or n < n_examples:
             got = f"Got {self.n_examples} for predictions of {n}."
             raise ValueError(f"n_examples must be the number of examples in the dataset. {got}")
         return examples[:n_examples]
@@ -174,12 +164,7 @@ class TrainerMetric:
             return list(groups.values())
         each = len(examples[0]["texts"])
         n_texts = each * len(examples)
-        if self.set_size is not None:
-            size = self.set_size
-        elif self.metric.items == TEXTS:
-            size = each
-        else:
-            size = n_texts
+        size = self.set_size or (each if self.metric.items == TEXTS else n_texts)
         # An example of several predictions is a set by itself.
         is_split = each not in (1, size) and self.set_size is not None
         if is_split or n_texts % size:
@@ -189,20 +174,13 @@ class TrainerMetric:
 
     def _score(self, sets: list[list[dict[str, Any]]]) -> dict[str, Any]:
         texts = [list(chain.from_iterable(_values(examples, "texts"))) for examples in sets]
-        prompts = None
-        if self.contexts is not None:
-            prompts = []
-            for example in chain.from_iterable(sets):
-                prompts += [example[self.contexts]] * len(example["texts"])
-        answers = self.strip(list(chain.from_iterable(texts)), prompts)
-        sizes = np.array([len(members) for members in texts])
         given = dict(self.settings)
         if self.contexts is not None:
             given[CONTEXTS] = [shared_context(_values(examples, self.contexts)) for examples in sets]
         if self.metric.items == QUESTIONS:
             given["references"] = [_values(examples, "labels") for examples in sets]
-        result = compute_of_sets(self.metric, split_list(answers, sizes), given)
-        return {**result, "signature": self.strip.sign(result["signature"])}
+        result = compute_of_sets(self.metric, self.strip.sets(texts, given.get(CONTEXTS)), given)
+        return result | {"signature": self.strip.sign(result["signature"])}
 
 
 def _values(examples: list[dict[str, Any]], name: str) -> list[Any]:
