@@ -128,6 +128,21 @@ def test_a_history_survives_kills_retries_and_other_writers(run, rng, tmp_path):
     assert len({line["n"] for line in read_jsonl(tmp_path / "both.jsonl")}) == 40
 
 
+def test_streams_of_one_history_are_told_apart_by_their_names(run, tmp_path):
+    """Also if they have the same data and settings."""
+    for name, texts in (("n1", ["a b", "a b"]), ("n2", ["a b", "c d"])):
+        write_jsonl(tmp_path / f"{name}.jsonl", [{"texts": texts}] * 3)
+    words = (*GATE, "--fail-over", "difference=0.1", "--restart")
+    for name, stream, n_nights in (("n1", "x", 0), ("n2", "y", 0), ("n1", "y", 1), ("n1", "x", 0), ("n2", None, 0)):
+        code, *_ = run("score", f"{name}.jsonl", *words, *(("--name", stream) if stream else ()))
+        assert summary_of(name)["against"]["n_nights"] == n_nights
+        assert summary_of(name).get("name") == stream
+        # Of the stream y, the second night repeats its texts more.
+        assert code == (EXIT_LIMIT if n_nights else 0)
+    code, _, shown = run("score", "n2.jsonl", "--against", "nights.jsonl", "--name", "z", "--quiet")
+    assert (code, "--name z" in shown) == (EXIT_USAGE, True)
+
+
 def test_scores_that_do_not_vary_are_judged(run, tmp_path):
     """The same answers pass, and a drop from them fails, also without an interval."""
     for name, texts in (("n1", ["a b", "a b"]), ("n2", ["a b", "a b"]), ("n3", ["a b", "c d"])):
@@ -151,19 +166,8 @@ def test_a_limit_that_is_never_missed_is_an_error(run, rng, tmp_path):
         assert run("score", "n1.jsonl", f"--fail-under={limit}")[0] == EXIT_USAGE, limit
     assert not (tmp_path / "n1.jsonl.self_bleu.jsonl").exists()
     # A file that has no score of the metric, or that is no history.
-    words = (
-        "choose",
-        "n1.jsonl",
-        "--text-key",
-        "texts",
-        "--keep",
-        "1",
-        "--column",
-        "classes=texts",
-        "--out",
-        "c.jsonl",
-    )
-    assert run_command(run.monkeypatch, *words) == 0
+    words = ("--text-key", "texts", "--keep", "1", "--column", "classes=texts", "--out", "c.jsonl")
+    assert run_command(run.monkeypatch, "choose", "n1.jsonl", *words) == 0
     code, _, shown = run("score", "n1.jsonl", "--against", "c.jsonl.summary.json", "--fail-under", "difference=0")
     assert (code, "has no self_bleu" in shown) == (EXIT_USAGE, True)
     other = write_jsonl(tmp_path / "other.jsonl", [{"text": "not a summary"}])
