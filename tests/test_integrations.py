@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -130,29 +129,18 @@ def inspect_logs(folder):
     return reported, answers
 
 
-def check_mocked(answers, questions):
-    """Compare the logged answers with those of the mock model: each sample has those to its own prompt, stripped."""
-    assert [len(texts) for texts in answers] == [K] * len(questions)
-    for question, texts in zip(questions, answers, strict=True):
-        assert all(re.fullmatch(re.escape(question) + r" Answer \d+\.", text) for text in texts)
-
-
 @needs("inspect_ai")
 @pytest.mark.slow
 def test_inspect(causal_model, tmp_path, load):
-    """One run: the tasks with the tiny model, and those of mock_tasks.py, which bring Inspect's mock model."""
     printed = run(
-        *("inspect", "eval", "text_metrics/integrations/inspect/tasks.py", "tests/mock_tasks.py", "--model", "hf/tiny"),
+        *("inspect", "eval", "text_metrics/integrations/inspect/tasks.py", "--model", "hf/tiny"),
         *("-M", f"model_path={causal_model}", "--max-tokens", "32", "--display", "plain", "--log-level", "info"),
         *("--log-dir", tmp_path, "--log-format", "json"),
     )
     reported, answers = inspect_logs(tmp_path)
-    for name in ("text_metrics", "mock"):
-        diversity = f"{name}_diversity"
-        probeval = f"{name}_probeval"
-        check_scores(load, reported[diversity] | reported[probeval], answers[diversity], answers[probeval])
-    check_mocked(answers["mock_diversity"], [row["prompt"] for row in tiny_causal.read("prompts.jsonl")])
-    check_mocked(answers["mock_probeval"], [row["question"] for row in tiny_causal.read("questions.jsonl")])
+    diversity = "text_metrics_diversity"
+    probeval = "text_metrics_probeval"
+    check_scores(load, reported[diversity] | reported[probeval], answers[diversity], answers[probeval])
     assert "signature:" in printed
     assert "empty sample set" not in printed
 
