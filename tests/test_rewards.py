@@ -69,7 +69,7 @@ class OneHot:
 
 
 # Every text and every prompt has a word of them.
-OF_WORDS = OneHot(sorted({word for text in [*TEXTS, *PROMPTS] for word in text.split()}))
+OF_WORDS = OneHot(sorted({word for text in TEXTS + PROMPTS for word in text.split()}))
 
 
 def test_quality_is_gruen(load):
@@ -551,8 +551,8 @@ HARMLESS = [
 def test_harmless_ratings_end_no_training(load):
     """What TRL takes as a reward is a rating, if it is in [0, 1]."""
     given, expected = zip(*HARMLESS, strict=True)
-    texts = [*TEXTS, *TEXTS[:4]]
-    asked = [*ASKED, *["a"] * 4]
+    texts = TEXTS + TEXTS[:4]
+    asked = ASKED + ["a"] * 4
     values = text_metrics.contributions("vendi_embed", [*SETS, SETS[0]], kernel="ngram")
     values = [value for of_set in values for value in of_set]
     products = []

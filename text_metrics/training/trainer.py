@@ -1,6 +1,7 @@
 """A metric as a `compute_metrics` for the Trainer of `transformers`."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -51,42 +52,39 @@ def for_trainer(
         For arguments that are invalid or not known before training; when called, if predictions are not token ids, or
         do not fit the labels, the sets or `n_examples`.
     """
-    return TrainerMetric(metric, tokenizer, set_size, group_by, n_examples, strip, settings)
+    stripper = Stripper(strip)
+    if not hasattr(tokenizer, "batch_decode"):
+        raise TypeError(f"tokenizer must have batch_decode, to turn ids into texts. Got {describe(tokenizer)}.")
+    if group_by is not None:
+        parse_choice(group_by, "group_by", ("inputs", "labels"))
+        if set_size is not None:
+            raise ValueError("set_size and group_by both say which generations make a set: pass one of them.")
+    metric = read_metric(metric, settings, "for_trainer", (CONTEXTS,))
+    contexts = settings.pop(CONTEXTS, None)
+    if contexts is None and stripper.needs_prompts:
+        raise ValueError("strip: 'prompt' requires contexts='inputs' or 'labels', the prompts of the generations.")
+    if contexts is not None:
+        parse_choice(contexts, CONTEXTS, ("inputs", "labels"))
+    set_size = None if set_size is None else parse_count(set_size, "set_size")
+    n_examples = None if n_examples is None else parse_count(n_examples, "n_examples")
+    return TrainerMetric(metric, settings, contexts, tokenizer, set_size, group_by, n_examples, stripper)
 
 
+@dataclass
 class TrainerMetric:
     """A `compute_metrics` that `for_trainer` makes; `signature` is that of the last evaluation."""
 
-    def __init__(
-        self,
-        metric: Any,
-        tokenizer: Any,
-        set_size: int | None,
-        group_by: str | None,
-        n_examples: int | None,
-        strip: Any,
-        settings: dict[str, Any],
-    ) -> None:
-        self.strip = Stripper(strip)
-        if not hasattr(tokenizer, "batch_decode"):
-            raise TypeError(f"tokenizer must have batch_decode, to turn ids into texts. Got {describe(tokenizer)}.")
-        if group_by is not None:
-            parse_choice(group_by, "group_by", ("inputs", "labels"))
-            if set_size is not None:
-                raise ValueError("set_size and group_by both say which generations make a set: pass one of them.")
-        self.metric = read_metric(metric, settings, "for_trainer", (CONTEXTS,))
-        self.contexts = settings.pop(CONTEXTS, None)
-        self.settings = settings
-        if self.contexts is None and self.strip.needs_prompts:
-            raise ValueError("strip: 'prompt' requires contexts='inputs' or 'labels', the prompts of the generations.")
-        if self.contexts is not None:
-            parse_choice(self.contexts, CONTEXTS, ("inputs", "labels"))
-        self.tokenizer = tokenizer
-        self.group_by = group_by
-        self.set_size = None if set_size is None else parse_count(set_size, "set_size")
-        self.n_examples = None if n_examples is None else parse_count(n_examples, "n_examples")
-        self.signature = ""
-        self._examples: list[dict[str, Any]] = []
+    metric: Any
+    settings: Mapping[str, Any]
+    contexts: str | None
+    tokenizer: Any
+    set_size: int | None
+    group_by: str | None
+    n_examples: int | None
+    strip: Stripper
+    signature: str = ""
+    # Of the batches of an evaluation so far.
+    examples: list[dict[str, Any]] = field(default_factory=list)
 
     def __call__(self, prediction: Any, compute_result: bool = True) -> dict[str, float]:
         """Score an EvalPrediction; with `batch_eval_metrics`, all batches together after the last one.
@@ -94,12 +92,12 @@ class TrainerMetric:
         Returns a dict of floats, empty unless `compute_result`. A number for which lower is better or more diverse is
         also returned negated, as `neg_<name>`, for `metric_for_best_model`.
         """
-        earlier = self._examples
+        earlier = self.examples
         # After an error, the next evaluation begins.
-        self._examples = []
+        self.examples = []
         examples = earlier + self._read(prediction)
         if not compute_result:
-            self._examples = examples
+            self.examples = examples
             return {}
         result = self._score(self._sets(self._without_repeats(examples)))
         self.signature = result["signature"]
