@@ -290,29 +290,6 @@ BROKEN = [
 TRAIN = {"train": True, "name": "vendi_embed", "settings": BY_NGRAMS, "per_device_train_batch_size": 2}
 
 
-@pytest.fixture(scope="module")
-def two_processes(tmp_path_factory):
-    """What each of two processes gives for all jobs, the training last; they start once, since they import much."""
-    # The trainer comes first, because it starts the group of processes itself.
-    jobs = [TRAIN] if find_spec("trl") else []
-    results = in_two_processes(tmp_path_factory.mktemp("two"), "test_rewards", jobs + WHOLE + BROKEN)
-    return [of_rank[len(jobs) :] + of_rank[: len(jobs)] for of_rank in results]
-
-
-@pytest.mark.slow
-def test_two_processes_give_what_one_gives(load, two_processes):
-    first, second = two_processes
-    for i, job in enumerate(WHOLE):
-        expected = call(make_reward(job["name"], job["settings"]))
-        assert first[i] + second[i] == pytest.approx(expected, abs=1e-6), job
-    assert "set_size" in first[3]
-    assert second[3] == first[3]
-    # Each set is logged once, so that the trainer's mean is that of the sets.
-    scores = load("vendi_embed").compute(predictions=SETS, kernel="ngram")["scores"]
-    assert first[4] == [["vendi_embed_kernel_ngram", pytest.approx(score, abs=1e-6)] for score in scores[:2]]
-    assert second[4] == [["vendi_embed_kernel_ngram", pytest.approx(scores[2], abs=1e-6)]]
-
-
 def check_log(load, runs, **settings):
     """Compare the logged rewards of each step with those of the step's completions, from all processes."""
     name = "rewards/vendi_embed_contribution_kernel_ngram/mean"
@@ -392,11 +369,25 @@ def test_the_trainer_says_how_many_completions_are_a_set(tmp_path):
 
 
 @pytest.mark.slow
-def test_two_processes_of_grpo_trainer_hold_half_a_set_each(load, two_processes):
-    pytest.importorskip("trl", reason="trl is not installed")
-    runs = [of_rank[-1] for of_rank in two_processes]
-    assert all(len(texts) == 2 for run in runs for _, texts in run["seen"])
-    check_log(load, runs, kernel="ngram")
+def test_two_processes_give_what_one_gives(load, tmp_path):
+    # They start once, since they import much; the trainer comes first, because it starts the group of processes itself.
+    jobs = [TRAIN] if find_spec("trl") else []
+    results = in_two_processes(tmp_path, "test_rewards", jobs + WHOLE + BROKEN)
+    first, second = (of_rank[len(jobs) :] for of_rank in results)
+    for i, job in enumerate(WHOLE):
+        expected = call(make_reward(job["name"], job["settings"]))
+        assert first[i] + second[i] == pytest.approx(expected, abs=1e-6), job
+    assert "set_size" in first[3]
+    assert second[3] == first[3]
+    # Each set is logged once, so that the trainer's mean is that of the sets.
+    scores = load("vendi_embed").compute(predictions=SETS, kernel="ngram")["scores"]
+    assert first[4] == [["vendi_embed_kernel_ngram", pytest.approx(score, abs=1e-6)] for score in scores[:2]]
+    assert second[4] == [["vendi_embed_kernel_ngram", pytest.approx(scores[2], abs=1e-6)]]
+    if jobs:
+        # Each holds half of a set.
+        runs = [of_rank[0] for of_rank in results]
+        assert all(len(texts) == 2 for run in runs for _, texts in run["seen"])
+        check_log(load, runs, kernel="ngram")
 
 
 # Eight texts with nothing in common.
