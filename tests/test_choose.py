@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+import warnings
 from unittest.mock import ANY
 
 import numpy as np
@@ -285,9 +286,13 @@ def test_what_is_not_an_answer_is_said_or_stripped():
     with pytest.warns(UserWarning, match=r"2 of 5 texts hold reasoning.*strip='reasoning'"):
         result = text_metrics.choose(texts, embeddings=vectors)
     assert (sorted(result["chosen"]), result["n_empty"], result["n_merged"]) == ([0, 1, 3], 2, 0)
-    result = text_metrics.choose(texts, embeddings=vectors, strip="reasoning")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = text_metrics.choose(texts, embeddings=vectors, strip="reasoning")
     assert (sorted(result["chosen"]), result["n_empty"], result["n_merged"]) == ([0, 3], 2, 1)
     assert "|strip:reasoning|" in result["signature"]
+    with pytest.warns(UserWarning, match="1 of 2 texts are empty without what was stripped"):
+        assert text_metrics.choose(["<think>cut", "b"], embeddings=np.eye(2), strip="reasoning")["chosen"] == [1]
     # The prompt is one for each set.
     echoed = [["Name an animal of the sea. Whale.", "Whale."], ["Whale.", "Eel."]]
     settings = {"contexts": ["Name an animal of the sea.", None], "strip": ["prompt"]}

@@ -656,7 +656,7 @@ def test_the_environment_of_the_page_rewards_attempts():
     from verifiers.v1.trace import AgentInfo, Trace, TraceTask
 
     names = {}
-    exec(compile(read_programs()[5], "training.md", "exec"), names)
+    exec(compile(read_programs()[4], "training.md", "exec"), names)
     task = vf.Task(vf.TaskData(prompt="what sleeps in the house"))
     traces = []
     for text in ("the cat", "a cat", "my uncle"):
@@ -701,11 +701,10 @@ def test_an_approach_is_not_seen(load):
         (0, "Qwen/Qwen2.5-0.5B", "eval_samples_vendi_embed"),
         (1, "google/flan-t5-small", "eval_product"),
         (3, "Qwen/Qwen2.5-0.5B-Instruct", "vendi_embed"),
-        (4, "Qwen/Qwen2.5-0.5B-Instruct", "vendi_embed"),
     ],
 )
 def test_the_programs_of_the_page_run(tmp_path, monkeypatch, part, model, logged):
-    if part in (3, 4):
+    if part == 3:
         pytest.importorskip("trl", reason="trl is not installed")
     program = read_programs()[part]
     assert model in program
@@ -719,9 +718,8 @@ def test_the_programs_of_the_page_run(tmp_path, monkeypatch, part, model, logged
     exec(compile(program, "training.md", "exec"), names)
     log = names["trainer"].state.log_history
     assert any(logged in entry for entry in log)
-    if part == 4:
+    if part == 3:
         for entry in [entry for entry in log if "reward" in entry]:
             task = entry["rewards/task/mean"]
-            diversity = entry["rewards/vendi_embed_contribution/mean"]
+            diversity = entry["rewards/vendi_embed_contribution_times_gruen_quality/mean"]
             assert entry["reward"] == pytest.approx(task + 0.2 * diversity, abs=1e-6)
-            assert diversity > 0
