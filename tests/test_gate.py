@@ -80,6 +80,9 @@ def test_a_gate_over_three_nights(run, rng, tmp_path):
     assert summary_of("n4")["against"]["n_nights"] == 2
     assert gate(run, "n4.jsonl", "--last", 1)[0] == 0
     assert summary_of("n4")["against"]["mean"] == pytest.approx(before[1])
+    # The folder of a history may be new.
+    assert run("score", "n1.jsonl", "--history", "new/nights.jsonl")[0] == 0
+    assert len(read_jsonl(tmp_path / "new" / "nights.jsonl")) == 1
     # A history is no data of a pattern.
     assert find_writer(tmp_path / "nights.jsonl").is_record
     # One summary is a history, too.
