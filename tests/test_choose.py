@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+import warnings
 from unittest.mock import ANY
 
 import numpy as np
@@ -17,32 +18,45 @@ from text_metrics.choosing.greedy import choose_greedily, subset_score
 from text_metrics.metrics._core.core_numbers import unit_vectors
 
 
-def plain_greedy(similarities, quality, keep, ranks):
-    """Add the text with the highest score of the whole subset, one after the other."""
+def plain_greedy(cosines, quality, keep, ranks, min_distance):
+    """Add the eligible text with the highest score of the whole subset, one after the other."""
     chosen = []
     for _ in range(keep):
-        rest = [i for i in np.argsort(ranks, kind="stable").tolist() if i not in chosen]
+        eligible = []
+        for i in np.argsort(ranks, kind="stable").tolist():
+            if i not in chosen and (cosines[i, chosen] <= 1 - min_distance + 1e-6).all():
+                eligible.append(i)
+        if not eligible:
+            break
         scores = []
-        for i in rest:
+        for i in eligible:
             subset = [*chosen, i]
-            squares = np.square(similarities[np.ix_(subset, subset)])
+            squares = np.square(cosines[np.ix_(subset, subset)])
             scores.append(round(quality[subset].mean() * len(subset) ** 2 / squares.sum(), 12))
-        chosen.append(rest[int(np.argmax(scores))])
+        chosen.append(eligible[int(np.argmax(scores))])
     return chosen
 
 
-@pytest.mark.parametrize("with_quality", [False, True])
-def test_the_choice_equals_the_plain_loop(rng, with_quality):
-    sizes = np.array([6, 1, 6, 9, 3])
-    keep = np.array([3, 1, 3, 4, 0])
-    vectors = rng.standard_normal((25, 4))
+@pytest.mark.parametrize("min_distance", [0.0, 0.4])
+@pytest.mark.parametrize("form", ["small groups", "large groups", "classes"])
+def test_the_choice_equals_the_plain_loop(rng, monkeypatch, form, min_distance):
+    sizes = np.array([6, 1, 6, 9, 3, 0, *rng.integers(1, 12, size=40)])
+    n = int(sizes.sum())
+    keep = np.minimum(sizes, [3, 1, 3, 4, 0, 0] + [5] * 40)
+    vectors = rng.standard_normal((n, 4))
     vectors[1] = vectors[0]
-    quality = rng.random(25) if with_quality else np.ones(25)
-    ranks = rng.permutation(25)
-    chosen = choose_greedily(vectors, quality, sizes, keep, ranks)
+    classes = rng.integers(3, size=n)
+    quality = rng.integers(3, size=n) / 2
+    ranks = rng.permutation(n)
+    if form == "classes":
+        vectors = np.eye(3)[classes]
+    if form == "large groups":
+        monkeypatch.setattr(greedy, "_SMALL", 0)
+    chosen = choose_greedily(classes if form == "classes" else vectors, quality, sizes, keep, ranks, min_distance)
     for start, size, k, places in zip(np.cumsum(sizes) - sizes, sizes, keep, chosen, strict=True):
         part = slice(start, start + size)
-        assert places.tolist() == plain_greedy(diversity.cosines(vectors[part]), quality[part], k, ranks[part])
+        expected = plain_greedy(diversity.cosines(vectors[part]), quality[part], k, ranks[part], min_distance)
+        assert places.tolist() == expected
 
 
 @pytest.mark.discrete
@@ -79,21 +93,6 @@ def test_the_score_is_quality_times_vendi(rng):
         quality = rng.random(n)
         expected = quality.mean() * diversity.vendi(vectors, 2)
         assert subset_score(unit_vectors(vectors), quality) == pytest.approx(expected)
-
-
-def test_many_small_groups_are_chosen_from_as_large_ones(rng, monkeypatch):
-    """Together, with all cosines, or one by one."""
-    sizes = rng.integers(1, 12, size=80)
-    n = int(sizes.sum())
-    vectors = rng.standard_normal((n, 5))
-    quality = rng.integers(3, size=n) / 2
-    keep = np.minimum(sizes, 5)
-    arguments = (vectors, quality, sizes, keep, rng.permutation(n), 0.4)
-    together = choose_greedily(*arguments)
-    monkeypatch.setattr(greedy, "_SMALL", 0)
-    assert [places.tolist() for places in choose_greedily(*arguments)] == [places.tolist() for places in together]
-    # Some groups have no other text that is far enough.
-    assert 80 < sum(map(len, together)) < keep.sum()
 
 
 def test_memory_does_not_grow_with_the_square_of_what_is_chosen(rng):
@@ -224,16 +223,14 @@ def test_a_choice_in_python_is_that_of_the_command(tmp_path, load):
         text_metrics.choose([])
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
-@pytest.mark.parametrize("nested", [False, True])
-def test_vectors_that_one_has_need_no_encoder(rng, tmp_path, kind, nested, monkeypatch):
+@pytest.mark.parametrize(("kind", "nested"), [("jsonl", False), ("csv", True), ("parquet", False), ("parquet", True)])
+def test_vectors_that_one_has_need_no_encoder(rng, tmp_path, kind, nested):
     vectors = [rng.standard_normal((len(members), 3)).round(3) for members in SETS]
-    rows = []
-    for i, (members, rows_of_set) in enumerate(zip(SETS, vectors, strict=True)):
-        if nested:
-            rows.append({"id": i, "t": members, "v": rows_of_set.tolist()})
-            continue
-        rows += [{"id": i, "t": text, "v": row.tolist()} for text, row in zip(members, rows_of_set, strict=True)]
+    rows = [
+        {"id": i, "t": texts, "v": rows.tolist()} for i, (texts, rows) in enumerate(zip(SETS, vectors, strict=True))
+    ]
+    if not nested:
+        rows = [{"id": row["id"], "t": t, "v": v} for row in rows for t, v in zip(row["t"], row["v"], strict=True)]
     data = write_data(tmp_path / f"data.{kind}", rows)
     words = ["--keep", 2, "--column", "embeddings=v", "--setting", "model=nowhere"]
     words += [] if nested else ["--id-key", "id"]
@@ -242,20 +239,75 @@ def test_vectors_that_one_has_need_no_encoder(rng, tmp_path, kind, nested, monke
     assert (summary["embeddings"], "model" in summary) == ("given", False)
     expected = text_metrics.choose(SETS, keep=2, embeddings=vectors)
     assert summary["chosen_score"] == pytest.approx(expected["chosen_score"])
-    for members, rows_of_set, places, score in zip(SETS, vectors, expected["chosen"], expected["scores"], strict=True):
+    for rows_of_set, places, score in zip(vectors, expected["chosen"], expected["scores"], strict=True):
         assert score == pytest.approx(diversity.vendi(rows_of_set[places], 2))
-        pairs = [diversity.vendi(rows_of_set[[i, j]], 2) for i in range(len(members)) for j in range(i)]
-        # Some texts come twice, and the first one is the first by content.
-        assert 1 <= score <= max(pairs) + 1e-9
+    chosen = []
+    for members, places in zip(SETS, expected["chosen"], strict=True):
+        texts = [members[i] for i in sorted(places)]
+        chosen += [texts] if nested else texts
     written = read_data(tmp_path / f"out.{kind}")
-    texts = [row["t"] for row in written]
-    assert texts == [
-        text
-        for members, places in zip(SETS, expected["chosen"], strict=True)
-        for text in ([[members[i] for i in sorted(places)]] if nested else [members[i] for i in sorted(places)])
-    ]
+    assert [row["t"] for row in written] == chosen
     if nested:
         assert [np.shape(row["v"]) for row in written] == [(2, 3)] * 5
+
+
+def test_classes_are_equal_or_have_nothing_in_common():
+    """The choice is that of their one-hot vectors, and so are the scores."""
+    texts = [["a", "b", "c", "d", "e"], ["f", "g", "h"]]
+    classes = [["x", "x", 1, "y", "y"], [2, 2, 2]]
+    quality = [[0.1, 0.9, 0.5, 0.8, 0.7], [0.3, 0.2, 1.0]]
+    vectors = np.eye(4)[[0, 0, 1, 2, 2, 3, 3, 3]]
+    for settings in ({"keep": 4}, {"min_distance": 0.5}, {"keep": 2, "quality": quality}):
+        result = text_metrics.choose(texts, classes=classes, **settings)
+        expected = text_metrics.choose(texts, embeddings=vectors, **settings)
+        assert "|classes:given|" in result.pop("signature")
+        assert expected.pop("signature")
+        assert result == expected
+
+
+def test_a_choice_among_many_texts_of_few_classes_holds_no_dense_matrix(rng):
+    n = 20_000
+    classes = rng.integers(200, size=n)
+    tracemalloc.start()
+    try:
+        (chosen,) = choose_greedily(classes, np.ones(n), np.array([n]), np.array([n]), np.arange(n), min_distance=0.5)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert sorted(classes[chosen]) == list(range(200))
+    # One-hot vectors would take 16 MB in float32.
+    assert peak < 8_000_000
+
+
+def test_what_is_not_an_answer_is_said_or_stripped():
+    """As the command does: reasoning counts unless it is stripped, and an empty text is no candidate."""
+    texts = ["<think>one way</think>Yes.", "<think>another</think>Yes.", "", "No.", " "]
+    vectors = np.eye(5)
+    with pytest.warns(UserWarning, match=r"2 of 5 texts hold reasoning.*strip='reasoning'"):
+        result = text_metrics.choose(texts, embeddings=vectors)
+    assert (sorted(result["chosen"]), result["n_empty"], result["n_merged"]) == ([0, 1, 3], 2, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = text_metrics.choose(texts, embeddings=vectors, strip="reasoning")
+    assert (sorted(result["chosen"]), result["n_empty"], result["n_merged"]) == ([0, 3], 2, 1)
+    assert "|strip:reasoning|" in result["signature"]
+    with pytest.warns(UserWarning, match="1 of 2 texts are empty without what was stripped"):
+        assert text_metrics.choose(["<think>cut", "b"], embeddings=np.eye(2), strip="reasoning")["chosen"] == [1]
+    # The prompt is one for each set.
+    echoed = [["Name an animal of the sea. Whale.", "Whale."], ["Whale.", "Eel."]]
+    settings = {"contexts": ["Name an animal of the sea.", None], "strip": ["prompt"]}
+    assert list(map(len, text_metrics.choose(echoed, **settings)["chosen"])) == [1, 2]
+    with pytest.raises(ValueError, match="requires contexts"):
+        text_metrics.choose(echoed, strip="prompt")
+
+
+def test_the_command_chooses_no_empty_text(tmp_path):
+    rows = [{"t": ["a dog", "", "<think>the sea"]}, {"t": ["", " "]}]
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    assert choose(data, "--keep", "all", "--strip", "reasoning", key="t") == 0
+    written, _, summary = results_of(data)
+    assert [row["t"] for row in written] == [["a dog"], []]
+    assert (summary["n_empty"], summary["n_chosen"], summary["n_merged"]) == (4, 1, 0)
 
 
 def test_a_vector_that_is_wrong_is_a_bad_row(tmp_path):

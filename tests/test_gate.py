@@ -44,7 +44,9 @@ def run(monkeypatch, capsys, tmp_path):
     return run_once
 
 
-GATE = ("--history", "nights.jsonl", "--against", "nights.jsonl", "--quiet")
+def gate(run, data, *words):
+    """Score a night, and compare it with those before it in one history."""
+    return run("score", data, "--history", "nights.jsonl", "--against", "nights.jsonl", "--quiet", *words)
 
 
 def summary_of(name):
@@ -57,12 +59,12 @@ def test_a_gate_over_three_nights(run, rng, tmp_path):
         write_jsonl(tmp_path / f"{name}.jsonl", night(rng, n_words))
     limits = ("--fail-over", "difference=0.2", "--fail-over", "difference_low=0")
     # There is nothing to compare the first night with.
-    code, _, shown = run("score", "n1.jsonl", *GATE, *limits)
+    code, _, shown = gate(run, "n1.jsonl", *limits)
     assert (code, "difference is not judged yet" in shown) == (0, True)
     assert summary_of("n1")["against"]["n_nights"] == 0
-    assert run("score", "n2.jsonl", *GATE, *limits)[0] == 0
+    assert gate(run, "n2.jsonl", *limits)[0] == 0
     # Texts of two words only repeat each other.
-    code, _, shown = run("score", "n3.jsonl", *GATE, *limits)
+    code, _, shown = gate(run, "n3.jsonl", *limits)
     assert (code, "--fail-over 0.2" in shown) == (EXIT_LIMIT, True)
     against = summary_of("n3")["against"]
     before = [summary_of(name)["self_bleu"] for name in ("n1", "n2")]
@@ -70,14 +72,17 @@ def test_a_gate_over_three_nights(run, rng, tmp_path):
     assert against["mean"] == pytest.approx(np.mean(before))
     assert against["difference"]["mean"] == pytest.approx(summary_of("n3")["self_bleu"] - np.mean(before))
     # A retry is the same night: it is judged as before, and is no line more.
-    assert run("score", "n3.jsonl", *GATE, *limits)[0] == EXIT_LIMIT
+    assert gate(run, "n3.jsonl", *limits)[0] == EXIT_LIMIT
     lines = read_jsonl(tmp_path / "nights.jsonl")
     assert [bool(line["missed"]) for line in lines] == [False, False, True]
     # The night that missed its limit is no standard for the next one.
-    assert run("score", "n4.jsonl", *GATE, *limits)[0] == 0
+    assert gate(run, "n4.jsonl", *limits)[0] == 0
     assert summary_of("n4")["against"]["n_nights"] == 2
-    assert run("score", "n4.jsonl", *GATE, "--last", 1)[0] == 0
+    assert gate(run, "n4.jsonl", "--last", 1)[0] == 0
     assert summary_of("n4")["against"]["mean"] == pytest.approx(before[1])
+    # The folder of a history may be new.
+    assert run("score", "n1.jsonl", "--history", "new/nights.jsonl")[0] == 0
+    assert len(read_jsonl(tmp_path / "new" / "nights.jsonl")) == 1
     # A history is no data of a pattern.
     assert find_writer(tmp_path / "nights.jsonl").is_record
     # One summary is a history, too.
@@ -88,8 +93,8 @@ def test_a_gate_over_three_nights(run, rng, tmp_path):
 def test_a_night_under_other_settings_is_not_compared(run, rng, tmp_path):
     for name in ("n1", "n2"):
         write_jsonl(tmp_path / f"{name}.jsonl", night(rng, 12))
-    assert run("score", "n1.jsonl", *GATE)[0] == 0
-    code, _, shown = run("score", "n2.jsonl", *GATE, "--setting", "smooth=floor")
+    assert gate(run, "n1.jsonl")[0] == 0
+    code, _, shown = gate(run, "n2.jsonl", "--setting", "smooth=floor")
     assert (code, "smooth" in shown) == (EXIT_USAGE, True)
     for broken in ('{"written_by": "text-metrics sc', '{"a": 1}'):
         (tmp_path / "broken.jsonl").write_text(f"{broken}\n")
@@ -110,7 +115,7 @@ def test_a_history_survives_kills_retries_and_other_writers(run, rng, tmp_path):
         # A night that was killed while it wrote its line.
         with history.open("a") as file:
             file.write('{"written_by": "text')
-        assert run("score", f"{name}.jsonl", *GATE)[0] == 0
+        assert gate(run, f"{name}.jsonl")[0] == 0
         assert read_jsonl(history)[-1]["self_bleu"] == summary_of(name)["self_bleu"]
     written = history.read_bytes()
     # A retry is judged as before, without the nights after it. One file may have two paths.
@@ -128,13 +133,29 @@ def test_a_history_survives_kills_retries_and_other_writers(run, rng, tmp_path):
     assert len({line["n"] for line in read_jsonl(tmp_path / "both.jsonl")}) == 40
 
 
+def test_streams_of_one_history_are_told_apart_by_their_names(run, tmp_path):
+    """Also if they have the same data and settings."""
+    for name, texts in (("n1", ["a b", "a b"]), ("n2", ["a b", "c d"])):
+        write_jsonl(tmp_path / f"{name}.jsonl", [{"texts": texts}] * 3)
+    for name, stream, n_nights in (("n1", "x", 0), ("n2", "y", 0), ("n1", "y", 1), ("n1", "x", 0), ("n2", None, 0)):
+        words = ["--fail-over", "difference=0.1", "--restart"]
+        words += ["--name", stream] if stream else []
+        code = gate(run, f"{name}.jsonl", *words)[0]
+        assert summary_of(name)["against"]["n_nights"] == n_nights
+        assert summary_of(name).get("name") == stream
+        # Of the stream y, the second night repeats its texts more.
+        assert code == (EXIT_LIMIT if n_nights else 0)
+    code, _, shown = run("score", "n2.jsonl", "--against", "nights.jsonl", "--name", "z", "--quiet")
+    assert (code, "--name z" in shown) == (EXIT_USAGE, True)
+
+
 def test_scores_that_do_not_vary_are_judged(run, tmp_path):
     """The same answers pass, and a drop from them fails, also without an interval."""
     for name, texts in (("n1", ["a b", "a b"]), ("n2", ["a b", "a b"]), ("n3", ["a b", "c d"])):
         write_jsonl(tmp_path / f"{name}.jsonl", [{"texts": texts}] * 5)
     limits = ("--fail-under", "difference=0", "--fail-under", "difference_high=0", "--fail-under", "low=0")
     for name, code in (("n1", 0), ("n2", 0), ("n3", EXIT_LIMIT)):
-        assert run("score", f"{name}.jsonl", *GATE, *limits)[0] == code
+        assert gate(run, f"{name}.jsonl", *limits)[0] == code
     for first, second, code in (("n1", "n2", 0), ("n3", "n1", EXIT_LIMIT)):
         for pairing in ("--by-line", "--unpaired"):
             words = (f"{first}.jsonl", f"{second}.jsonl", pairing, "--fail-under", "low=-0.05")
@@ -151,19 +172,8 @@ def test_a_limit_that_is_never_missed_is_an_error(run, rng, tmp_path):
         assert run("score", "n1.jsonl", f"--fail-under={limit}")[0] == EXIT_USAGE, limit
     assert not (tmp_path / "n1.jsonl.self_bleu.jsonl").exists()
     # A file that has no score of the metric, or that is no history.
-    words = (
-        "choose",
-        "n1.jsonl",
-        "--text-key",
-        "texts",
-        "--keep",
-        "1",
-        "--column",
-        "classes=texts",
-        "--out",
-        "c.jsonl",
-    )
-    assert run_command(run.monkeypatch, *words) == 0
+    words = ("--text-key", "texts", "--keep", "1", "--column", "classes=texts", "--out", "c.jsonl")
+    assert run_command(run.monkeypatch, "choose", "n1.jsonl", *words) == 0
     code, _, shown = run("score", "n1.jsonl", "--against", "c.jsonl.summary.json", "--fail-under", "difference=0")
     assert (code, "has no self_bleu" in shown) == (EXIT_USAGE, True)
     other = write_jsonl(tmp_path / "other.jsonl", [{"text": "not a summary"}])

@@ -3,8 +3,6 @@
 import importlib.util
 import json
 import os
-import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -131,64 +129,20 @@ def inspect_logs(folder):
     return reported, answers
 
 
-def check_mocked(answers, questions):
-    """Compare the logged answers with those of the mock model: each sample has those to its own prompt, stripped."""
-    assert [len(texts) for texts in answers] == [K] * len(questions)
-    for question, texts in zip(questions, answers, strict=True):
-        assert all(re.fullmatch(re.escape(question) + r" Answer \d+\.", text) for text in texts)
-
-
 @needs("inspect_ai")
 @pytest.mark.slow
 def test_inspect(causal_model, tmp_path, load):
-    """One run: the tasks with the tiny model, and those of mock_tasks.py, which bring Inspect's mock model."""
     printed = run(
-        *("inspect", "eval", "text_metrics/integrations/inspect/tasks.py", "tests/mock_tasks.py", "--model", "hf/tiny"),
+        *("inspect", "eval", "text_metrics/integrations/inspect/tasks.py", "--model", "hf/tiny"),
         *("-M", f"model_path={causal_model}", "--max-tokens", "32", "--display", "plain", "--log-level", "info"),
         *("--log-dir", tmp_path, "--log-format", "json"),
     )
     reported, answers = inspect_logs(tmp_path)
-    for name in ("text_metrics", "mock"):
-        diversity = f"{name}_diversity"
-        probeval = f"{name}_probeval"
-        check_scores(load, reported[diversity] | reported[probeval], answers[diversity], answers[probeval])
-    check_mocked(answers["mock_diversity"], [row["prompt"] for row in tiny_causal.read("prompts.jsonl")])
-    check_mocked(answers["mock_probeval"], [row["question"] for row in tiny_causal.read("questions.jsonl")])
+    diversity = "text_metrics_diversity"
+    probeval = "text_metrics_probeval"
+    check_scores(load, reported[diversity] | reported[probeval], answers[diversity], answers[probeval])
     assert "signature:" in printed
     assert "empty sample set" not in printed
-
-
-@needs("lighteval")
-@pytest.mark.slow
-def test_lighteval_task(tmp_path, load):
-    """lighteval makes an Inspect task from its own configuration, with our scorer and our reducer."""
-    import inspect_ai
-    from inspect_ai.dataset import Sample
-    from lighteval.main_inspect import get_inspect_ai_task
-    from lighteval.tasks.lighteval_task import LightevalTaskConfig
-
-    from tests.mock_tasks import mock_model, tasks
-
-    (tmp_path / "prompts").mkdir()
-    shutil.copy(ADAPTERS / "data" / "prompts.jsonl", tmp_path / "prompts" / "test.jsonl")
-    config = LightevalTaskConfig(
-        name="text_metrics_diversity",
-        prompt_function=lambda row, name: None,
-        hf_repo=str(tmp_path / "prompts"),
-        hf_subset="default",
-        evaluation_splits=["test"],
-        metrics=[],
-        sample_fields=lambda row: Sample(input=row["prompt"]),
-        scorer=tasks.answer(),
-    )
-    task = get_inspect_ai_task(config, epochs=K, epochs_reducer=tasks.collect())
-    logs = tmp_path / "logs"
-    inspect_ai.eval(task, model=mock_model(), log_dir=str(logs), log_format="json", display="none")
-    reported, answers = inspect_logs(logs)
-    ((name, sets),) = answers.items()
-    check_mocked(sets, [row["prompt"] for row in tiny_causal.read("prompts.jsonl")])
-    expected = load("vendi_embed").compute(predictions=sets)["vendi_embed"]
-    assert reported[name]["vendi_embed"] == pytest.approx(expected, abs=1e-6)
 
 
 @needs("lighteval")

@@ -13,10 +13,12 @@ from transformers import (
     PreTrainedTokenizerFast,
     Trainer,
     TrainerCallback,
+    TrainerControl,
     TrainerState,
     TrainingArguments,
     default_data_collator,
 )
+from transformers.trainer_callback import CallbackHandler
 
 import text_metrics
 from tests.commands import run_command
@@ -25,7 +27,7 @@ from tests.trainer_run import build_causal, build_seq2seq, build_tokenizer, in_t
 
 PROMPTS = ["what sleeps in the house", "what runs", "what do you boil tea with", "the sea", "a man sees"]
 CHATS = [[{"role": "system", "content": "a"}, {"role": "user", "content": prompt}] for prompt in PROMPTS]
-METRICS = {"vendi_embed": {}, "chamfer_diversity": {}, "self_bleu": {"max_order": 2}, "gruen": {}}
+METRICS = {"vendi_embed": {}, "self_bleu": {"max_order": 2}, "gruen": {}}
 N = 3
 
 
@@ -56,7 +58,8 @@ def evaluate_share(folder, form):
     generate = model.generate
     model.generate = lambda *args, **settings: written.append(generate(*args, **settings)) or written[-1]
     # Many words end a text, so that one process is done before the other.
-    callback = build_callback(generation={"max_new_tokens": 8, "top_k": 0, "eos_token_id": list(range(1, 9))})
+    generation = {"max_new_tokens": 8, "top_k": 0, "eos_token_id": list(range(1, 9))}
+    callback = build_callback({"self_bleu": {"max_order": 2}}, generation=generation)
     scores = evaluate_once(model, tokenizer, callback, folder, per_device_eval_batch_size=1)
     numbers = {name: n for name, n in scores.items() if not name.endswith(("loss", "time", "second"))}
     return {"scores": numbers, "n_sampled": sum(map(len, written))}
@@ -87,14 +90,13 @@ def sft_trainer(folder, tokenizer, callbacks):
     return build(SFTTrainer, args, rows, tokenizer, callbacks)
 
 
-def grpo_trainer(folder, tokenizer, callbacks, rewards=None, **arguments):
+def grpo_trainer(folder, tokenizer, callbacks, rewards, **arguments):
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
 
     sizes = {"per_device_train_batch_size": 4, "per_device_eval_batch_size": 4, "num_generations": 4}
     settings = on_cpu(folder, **COMMON | sizes | arguments, max_completion_length=6)
     args = GRPOConfig(bf16=False, gradient_checkpointing=False, **settings)
-    rewards = rewards or text_metrics.for_rewards("vendi_embed", 4, kernel="ngram")
     rows = Dataset.from_dict({"prompt": PROMPTS})
     return build(GRPOTrainer, args, rows, tokenizer, callbacks, reward_funcs=rewards)
 
@@ -106,10 +108,8 @@ def check_scores(load, logged, rows, callback):
     assert {len(texts) for texts in sets} == {N}
     assert len({text for texts in sets for text in texts}) > len(sets)
     texts = [text for texts in sets for text in texts]
-    contexts = {"contexts": callback.contexts}
     for name, given in (
-        ("vendi_embed", {"predictions": sets, **contexts}),
-        ("chamfer_diversity", {"predictions": sets, **contexts}),
+        ("vendi_embed", {"predictions": sets, "contexts": callback.contexts}),
         ("self_bleu", {"predictions": sets, "max_order": 2}),
         ("gruen", {"predictions": texts}),
     ):
@@ -119,8 +119,8 @@ def check_scores(load, logged, rows, callback):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [causal_trainer, sft_trainer, grpo_trainer])
-def test_a_trainer_logs_the_scores_of_its_samples(load, tmp_path, monkeypatch, make):
+@pytest.mark.parametrize("make", [causal_trainer, sft_trainer])
+def test_a_trainer_logs_the_scores_of_its_samples(load, tmp_path, make):
     if make is not causal_trainer:
         pytest.importorskip("trl", reason="trl is not installed")
     tokenizer = build_tokenizer(padding_side="right")
@@ -141,11 +141,6 @@ def test_a_trainer_logs_the_scores_of_its_samples(load, tmp_path, monkeypatch, m
     again = trainer.evaluate()
     assert again["eval_samples_vendi_embed"] == logged[-1]["eval_samples_vendi_embed"]
     assert read_jsonl(tmp_path / "out" / "samples.jsonl") == rows
-    words = ["--system-key", "step", "--id-key", "prompt", "--text-key", "texts", "--quality", "none", "--quiet"]
-    report = ["report", tmp_path / "out" / "samples.jsonl", "--out", tmp_path / "report", *words]
-    assert run_command(monkeypatch, *report) == 0
-    written = (tmp_path / "report" / "report.json").read_text(encoding="utf-8")
-    assert all(step in written for step in ('"2"', '"4"'))
 
 
 def test_samples_follow_from_the_weights_alone(tmp_path):
@@ -252,7 +247,9 @@ def test_two_processes_share_the_prompts(load, tmp_path):
     assert [part["n_sampled"] for part in first] == [3 * N, 3 * N]
     copied, sharded = (read_jsonl(tmp_path / form / "samples.jsonl") for form in ("copied", "sharded"))
     assert copied == sharded
-    check_scores(load, first[0]["scores"], copied, build_callback())
+    assert [row["prompt"] for row in copied] == PROMPTS
+    expected = load("self_bleu").compute(predictions=[row["texts"] for row in copied], max_order=2)["self_bleu"]
+    assert first[0]["scores"]["eval_samples_self_bleu"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -285,38 +282,38 @@ def test_what_cannot_be_is_named_before_the_training(arguments, message):
         text_metrics.SampleCallback(**({"metrics": "vendi_embed", "prompts": ["a", "b"]} | arguments))
 
 
+def begin(folder, tokenizer, *callbacks, event="on_train_begin", **arguments):
+    """Call callbacks as a Trainer with these arguments does at the start of a training, or after an evaluation."""
+    args = TrainingArguments(**on_cpu(folder, **COMMON | arguments))
+    handler = CallbackHandler(list(callbacks), build_causal(build_tokenizer()), tokenizer, None, None)
+    more = ({},) if event == "on_evaluate" else ()
+    getattr(handler, event)(args, TrainerState(is_world_process_zero=True), TrainerControl(), *more)
+
+
 def test_what_an_evaluation_needs_is_checked_at_the_start(tmp_path):
     tokenizer = build_tokenizer()
     path = tmp_path / "mine.jsonl"
     path.write_text('{"prompt": "a"}\n', encoding="utf-8")
+    callback = build_callback("self_bleu")
+    mine = build_callback("self_bleu", path=path)
+    one_file = [build_callback("self_bleu", path=path.with_name("one.jsonl"), name=name) for name in ("easy", "hard")]
     stopping = {"metric_for_best_model": "eval_samples_self_bleu", "greater_is_better": False}
-    cases = [
-        ("processing_class", tokenizer, [build_callback("self_bleu")], {"eval_steps": 100}),
-        (r"mine\.jsonl", tokenizer, [build_callback("self_bleu", path=path)], {}),
-        ("EarlyStoppingCallback", tokenizer, [EarlyStoppingCallback(), build_callback("self_bleu")], stopping),
+    for message, used, callbacks, arguments in (
+        ("processing_class", None, [callback], {}),
+        (r"mine\.jsonl", tokenizer, [mine], {}),
+        (r"mine\.jsonl", tokenizer, [mine], {"event": "on_evaluate"}),
+        ("EarlyStoppingCallback", tokenizer, [EarlyStoppingCallback(), callback], stopping),
         ("chat_template", tokenizer, [build_callback("self_bleu", prompts=CHATS)], {}),
-    ]
-    for message, used, callbacks, arguments in cases:
-        trainer = causal_trainer(tmp_path, used, callbacks, **arguments)
-        if message == "processing_class":
-            trainer.callback_handler.processing_class = None
+        ("each SampleCallback needs a name", tokenizer, [callback, build_callback("gruen")], {}),
+        ("each SampleCallback needs a name", tokenizer, one_file, {"event": "on_evaluate"}),
+    ):
         with pytest.raises(ValueError, match=message):
-            trainer.train()
-        assert trainer.state.global_step == 0
-    pairs = [
-        [build_callback("self_bleu"), build_callback("vendi_embed")],
-        [build_callback("self_bleu", path=path.with_name("one.jsonl"), name=name) for name in ("easy", "hard")],
-    ]
-    for callbacks, start in zip(pairs, ("train", "evaluate"), strict=True):
-        trainer = causal_trainer(tmp_path, tokenizer, callbacks)
-        with pytest.raises(ValueError, match="each SampleCallback needs a name"):
-            getattr(trainer, start)()
+            begin(tmp_path, used, *callbacks, **arguments)
+    trainer = causal_trainer(tmp_path, tokenizer, [mine])
     with pytest.raises(ValueError, match=r"mine\.jsonl"):
-        evaluate_once(build_causal(tokenizer), tokenizer, build_callback("self_bleu", path=path), tmp_path)
+        trainer.train()
+    assert trainer.state.global_step == 0
     assert path.read_text(encoding="utf-8") == '{"prompt": "a"}\n'
-    arguments = TrainingArguments(output_dir=str(tmp_path), use_cpu=True, report_to=[])
-    with pytest.raises(ValueError, match="processing_class"):
-        build_callback("self_bleu").on_evaluate(arguments, TrainerState(), None, model=build_causal(tokenizer))
 
 
 class Recorder(TrainerCallback):
@@ -363,20 +360,13 @@ def test_two_callbacks_have_different_names_and_files(tmp_path):
         assert not any("hard" in other for other in logged if name == "samples")
 
 
-def test_a_training_without_evaluations_says_so(tmp_path):
-    callback = build_callback("self_bleu")
-    trainer = causal_trainer(tmp_path, build_tokenizer(), [callback], max_steps=1, eval_strategy="no")
-    with pytest.warns(UserWarning, match="eval_strategy is 'no'"):
-        trainer.train()
-
-
-def test_a_text_that_is_longer_than_the_positions_of_the_model_is_said_at_the_start(tmp_path):
+def test_what_may_be_wrong_is_said_at_the_start(tmp_path):
     tokenizer = build_tokenizer()
+    with pytest.warns(UserWarning, match="eval_strategy is 'no'"):
+        begin(tmp_path, tokenizer, build_callback("self_bleu"), eval_strategy="no")
     callback = build_callback("self_bleu", prompts=["the " * 20, "a"], generation={"max_new_tokens": 13})
-    trainer = causal_trainer(tmp_path, tokenizer, [callback], max_steps=1, eval_steps=2)
     with pytest.warns(UserWarning, match="33 tokens, more than the model's 32"):
-        trainer.train()
-    assert trainer.state.global_step == 1
+        begin(tmp_path, tokenizer, callback)
 
 
 def test_texts_end_at_a_stop_string(tmp_path):
@@ -426,9 +416,10 @@ def test_a_new_run_begins_a_new_file(tmp_path, monkeypatch, capsys):
     resumed.train(resume_from_checkpoint=str(tmp_path / "checkpoint-2"))
     assert sorted({row["step"] for row in read_jsonl(path)}) == [0, 2, 4, 6]
     assert read_jsonl(path)[: 2 * len(PROMPTS)] == rows[: 2 * len(PROMPTS)]
-    # Two of its steps, compared.
-    words = ["--metric", "self_bleu", "--text-key", "texts", "--id-key", "prompt", "--system-key", "step"]
-    assert run_command(monkeypatch, "compare", path, *words, "--systems", "4", "0", "--out", tmp_path / "out") == 0
+    # Its steps are systems.
+    keys = ["--text-key", "texts", "--id-key", "prompt", "--system-key", "step"]
+    words = ["--metric", "self_bleu", *keys, "--systems", "4", "0", "--out", tmp_path / "out"]
+    assert run_command(monkeypatch, "compare", path, *words) == 0
     result = json.loads((tmp_path / "out").read_text(encoding="utf-8"))
     assert result["systems"] == ["4", "0"]
     sets = {}
@@ -437,10 +428,14 @@ def test_a_new_run_begins_a_new_file(tmp_path, monkeypatch, capsys):
     for side, step in (("a", 4), ("b", 0)):
         expected = text_metrics.load("self_bleu").compute(predictions=sets[step])["self_bleu"]
         assert result[side]["mean"] == pytest.approx(expected)
-    capsys.readouterr()
     for given in (["4", "5"], ["4", "4"]):
-        assert run_command(monkeypatch, "compare", path, *words, "--systems", *given) == 2
+        words = ["--metric", "self_bleu", *keys, "--systems", *given]
+        assert run_command(monkeypatch, "compare", path, *words) == 2
         assert "--systems" in capsys.readouterr().err
+    words = [*keys, "--quality", "none", "--quiet", "--out", tmp_path / "report"]
+    assert run_command(monkeypatch, "report", path, *words) == 0
+    written = (tmp_path / "report" / "report.json").read_text(encoding="utf-8")
+    assert all(f'"{step}"' in written for step in (0, 2, 4, 6))
 
 
 def test_settings_of_the_chat_template_and_whole_chats(tmp_path):

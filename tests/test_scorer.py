@@ -215,7 +215,3 @@ def test_what_cannot_be_is_named():
         Scorer("probeval", "answers")
     with pytest.raises(TypeError, match="'order'"):
         Scorer("vendi_embed", "texts", order=1)
-    with pytest.raises(ValueError, match="weights"):
-        Scorer("vendi_embed", "texts", weights="shares", kernel="ngram")(
-            {"texts": [["a", "b"]], "shares": [[0.5, 0.1]]}
-        )

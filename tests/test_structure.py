@@ -14,8 +14,6 @@ import text_metrics
 from tests import test_frozen_scores, test_fuzz_metrics, test_questions
 from tests.conftest import ROOT, metrics_of
 from tests.demos import CASES as DEMO_CASES
-from text_metrics.training.rewards import RewardFunction
-from text_metrics.training.trainer import TrainerMetric
 
 ROOMS = ("metrics", "scripts", "spaces", "text_metrics")
 # Not what is generated from metrics/_core.
@@ -234,10 +232,3 @@ def test_what_is_public_describes_its_parameters():
             heads = re.findall(r"^\*{0,2}(\w+(?:, \w+)*) :", section, flags=re.MULTILINE)
             described = [parameter for head in heads for parameter in head.split(", ")]
             assert sorted(described) == sorted(inspect.signature(documented).parameters), name
-
-
-@pytest.mark.parametrize(("function", "made"), [("for_trainer", TrainerMetric), ("for_rewards", RewardFunction)])
-def test_a_function_has_the_parameters_of_what_it_makes(function, made):
-    signature = inspect.signature(getattr(text_metrics, function))
-    assert signature.parameters == inspect.signature(made).parameters
-    assert signature.return_annotation == made.__name__

@@ -17,6 +17,8 @@ from text_metrics.options import Options
 DRIFT = ("difference", "difference_low", "difference_high")
 # The entry of a line of a history: the names of the limits that its numbers missed.
 _MISSED = "missed"
+# The entry of a summary with its --name: what it is of, in a history of several models or sets of prompts.
+NAME = "name"
 
 
 def check_limits(options: Options, names: Iterable[str]) -> None:
@@ -128,7 +130,7 @@ def _is_json(data: bytes) -> bool:
 
 
 def history_of(options: Options, name: str) -> list[dict[str, Any]]:
-    """Read those summaries of the history of --against that have a score of this name.
+    """Read those summaries of the history of --against that have a score of this name, and the --name of this one.
 
     Raises a ValueError if there is none, unless the command appends to the history, and if that is of other data.
     """
@@ -139,9 +141,10 @@ def history_of(options: Options, name: str) -> list[dict[str, Any]]:
     grows = options.against == options.history
     if not grows:
         history = read_history(options.against)
-    history = [summary for summary in history if summary.get(name) is not None]
+    history = [summary for summary in history if summary.get(name) is not None and summary.get(NAME) == options.name]
     if not history and not grows:
-        raise ValueError(f"{options.against} has no {name}, with which this one could be compared.")
+        named = "" if options.name is None else f" of --name {options.name}"
+        raise ValueError(f"{options.against} has no {name}{named}, with which this one could be compared.")
     return history
 
 
@@ -183,4 +186,4 @@ def _estimate(summary: Mapping[str, Any], name: str) -> Estimate:
 
 
 def _job(summary: Mapping[str, Any]) -> str:
-    return json.dumps(summary["command"], sort_keys=True)
+    return json.dumps([summary.get(NAME), summary["command"]], sort_keys=True)

@@ -118,6 +118,13 @@ class SemanticEntropy(SetMetric, evaluate.Metric):
         """Return scores, which are entropies in nats: that of a mixture is at least the mean of its parts'."""
         return scores
 
+    def found(self, result: dict[str, Any]) -> dict[str, list[Any]]:
+        """Return the classes of all texts in the details of a result, by the setting that takes them."""
+        classes: list[Any] = []
+        for row in result["details"]:
+            classes += row["classes"]
+        return {"classes": classes}
+
     def bounds_under(self, settings: Settings) -> Bounds:
         """Range of the score: the estimate may exceed the log of the number of texts."""
         return (0.0, math.inf) if "estimator" in settings.passed() else self.bounds

@@ -107,6 +107,11 @@ class SemanticEntropySettings(EmbeddedSetSettings):
             raise ValueError(f"{other} needs same: its default is for the default model.")
 
     @property
+    def undivided_by(self) -> str | None:
+        """Name of the setting under which entropies of groups of a set do not add up to its own; None without one."""
+        return next(iter(self.signed("quality", "log_probs")), None)
+
+    @property
     def threshold(self) -> Any:
         """Cosine from which on two texts say the same."""
         if self.same is not None:

@@ -70,6 +70,13 @@ class VendiSettings(SourceSettings):
         return "pairs" if self.pairs else None
 
     @property
+    def undivided_by(self) -> str | None:
+        """Name of the setting under which entropies of groups of a set do not add up to its own; None without one."""
+        if self.has_orders or self.q != 1:
+            return "q"
+        return None if self.quality is None else "quality"
+
+    @property
     def orders(self) -> list[float]:
         """The orders of the score, the main one first."""
         return self.q if self.has_orders else [self.q]

@@ -1,7 +1,7 @@
 """A diverse subset of good texts, chosen greedily."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,10 @@ def subset_score(vectors: np.ndarray, quality: np.ndarray) -> np.ndarray:
 
 
 def score_subsets(embeddings: np.ndarray, quality: np.ndarray, subsets: Sequence[np.ndarray]) -> np.ndarray:
-    """Score subsets of texts, given by their rows, as `subset_score` does: (m,); an empty subset scores 0."""
+    """Score subsets of texts, given by their rows, as `subset_score` does: (m,); an empty subset scores 0.
+
+    embeddings : as for `choose_greedily`
+    """
     scores = np.zeros(len(subsets))
     sizes = np.array([len(rows) for rows in subsets])
     filled = np.flatnonzero(sizes)
@@ -45,7 +48,12 @@ def score_subsets(embeddings: np.ndarray, quality: np.ndarray, subsets: Sequence
     rows_of_subsets = np.concatenate(subsets)
     for members, places in batches_by_size(sizes[filled], LIMITS.block_rows):
         rows = rows_of_subsets[places]
-        scores[filled[members]] = subset_score(unit_vectors(embeddings[rows]), quality[rows])
+        if embeddings.ndim == 1:
+            # Of texts of one class, each of the pairs has a cosine of 1.
+            squares = np.array([np.square(np.bincount(classes)).sum() for classes in embeddings[rows]])
+            scores[filled[members]] = quality[rows].mean(axis=1) * rows.shape[1] ** 2 / squares
+        else:
+            scores[filled[members]] = subset_score(unit_vectors(embeddings[rows]), quality[rows])
     return scores
 
 
@@ -64,7 +72,8 @@ def choose_greedily(
 
     Parameters
     ----------
-    embeddings : ndarray of shape (n, d), rows non-zero, group after group
+    embeddings : ndarray of shape (n, d), rows non-zero, group after group; or of shape (n,), the class of each text as
+        an integer of at least 0: cosines are 1 within a class, and 0 otherwise
     quality : ndarray of shape (n,), in [0, 1]
     sizes : ndarray of shape (m,), the number of texts of each group
     keep : ndarray of shape (m,), how many to choose of each, in [0, size]
@@ -83,22 +92,37 @@ def choose_greedily(
         groups = filled[members]
         order = np.argsort(ranks[rows], axis=1, kind="stable")
         rows = np.take_along_axis(rows, order, axis=1)
-        vectors = unit_vectors(embeddings[rows])
-        if rows.shape[1] <= _SMALL:
-            picked = _choose_together(vectors, quality[rows], keep[groups], largest)
+        if embeddings.ndim == 1:
+            picked = _choose_together(_of_classes(embeddings[rows]), quality[rows], keep[groups], largest)
+        elif rows.shape[1] <= _SMALL:
+            vectors = unit_vectors(embeddings[rows])
+            picked = _choose_together(_of_vectors(vectors), quality[rows], keep[groups], largest)
         else:
-            group_arguments = zip(vectors, quality[rows], keep[groups].tolist(), strict=True)
-            picked = [_choose(*arguments, largest) for arguments in group_arguments]
+            arguments = zip(unit_vectors(embeddings[rows]), quality[rows], keep[groups].tolist(), strict=True)
+            picked = [_choose(*each, largest) for each in arguments]
         for group, group_order, places in zip(groups.tolist(), order, picked, strict=True):
             chosen[group] = group_order[places]
     return chosen
 
 
-def _choose_together(vectors: np.ndarray, quality: np.ndarray, wanted: np.ndarray, largest: float) -> list[np.ndarray]:
-    """Choose in b groups of k texts, as `_choose` does: of vectors (b, k, d), quality (b, k) and wanted (b,)."""
-    n_groups, n_texts, _ = vectors.shape
-    groups = np.arange(n_groups)
+# Maps the place of a text in each of b groups, (b,), to its cosines with all k texts of its group, (b, k).
+_Cosines = Callable[[np.ndarray], np.ndarray]
+
+
+def _of_vectors(vectors: np.ndarray) -> _Cosines:
     cosines = vectors @ np.swapaxes(vectors, 1, 2)
+    groups = np.arange(len(vectors))
+    return lambda places: cosines[groups, places]
+
+
+def _of_classes(classes: np.ndarray) -> _Cosines:
+    return lambda places: (classes == np.take_along_axis(classes, places[:, None], axis=1)).astype(float)
+
+
+def _choose_together(cosines_of: _Cosines, quality: np.ndarray, wanted: np.ndarray, largest: float) -> list[np.ndarray]:
+    """Choose in b groups of k texts, as `_choose` does: of quality (b, k) and wanted (b,)."""
+    n_groups, n_texts = quality.shape
+    groups = np.arange(n_groups)
     crossed = np.zeros((n_groups, n_texts))
     free = np.ones((n_groups, n_texts), dtype=bool)
     squares = np.zeros(n_groups)
@@ -108,13 +132,16 @@ def _choose_together(vectors: np.ndarray, quality: np.ndarray, wanted: np.ndarra
     n_chosen = np.zeros(n_groups, dtype=np.int64)
     for step in range(n_steps):
         # A group that is complete is followed further, but none of its choices counts.
-        n_chosen += (step < wanted) & free.any(axis=1)
+        is_open = (step < wanted) & free.any(axis=1)
+        if not is_open.any():
+            break
+        n_chosen += is_open
         scores = (total[:, None] + quality) * (step + 1) / (squares[:, None] + 2 * crossed + 1)
         places = first_maximum(np.where(free, scores, -math.inf))
         picked[:, step] = places
         squares += 2 * crossed[groups, places] + 1
         total += quality[groups, places]
-        near = cosines[groups, places]
+        near = cosines_of(places)
         crossed += np.square(near)
         free &= near <= largest
         free[groups, places] = False

@@ -6,8 +6,9 @@ which rows make a group. Texts are chosen one at a time: always the one that mos
 quality times the Vendi score of order 2 of the texts chosen so far; with --min-distance, among
 those that are as far as this from all chosen ones. With --column classes=KEY, texts of one class
 of a group are equal, and others have nothing in common; --column embeddings=KEY has vectors in place
-of an encoder. The summary has the mean of that score over groups (chosen_score), and for as many
-texts drawn at random (random_score). A bad row is skipped. After a kill, the same command continues.
+of an encoder. An empty text is not chosen. The summary has the mean of that score over groups
+(chosen_score), and for as many texts drawn at random (random_score). A bad row is skipped. After a
+kill, the same command continues.
 docs/choose.md says more, and how to choose in Python.
 
     text-metrics choose data.jsonl --text-key answer --id-key prompt --keep 4
@@ -22,9 +23,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from text_metrics import options as cli
-from text_metrics.choosing.subset import ChoiceSettings, choose
+from text_metrics.choosing.subset import ChoiceSettings, choose_answers
 from text_metrics.console import Parser, command, input_checked
-from text_metrics.core_api import SETS, Signature, parse_number
+from text_metrics.core_api import SETS, Signature, parse_number, parse_sets
 from text_metrics.files.columns import Column, columns_of, parse_cell, to_arguments
 from text_metrics.files.rows import Source
 from text_metrics.files.sets import Reader, Unit
@@ -33,6 +34,8 @@ from text_metrics.jobs.job import Job, Rows
 from text_metrics.jobs.saved import SavedJob
 from text_metrics.jobs.summary import merge_signatures
 
+# Counts of texts in the result of a choice, which are added up.
+_COUNTS = ("n_empty", "n_merged", "n_below")
 # Entries of the signature that the summary has by their names, too.
 _SHOWN = ("model", "embeddings", "classes", "contexts")
 
@@ -65,7 +68,9 @@ def _keep(text: str) -> int | str:
 def choose_texts(options: cli.Options, columns: Sequence[Column], units: list[Unit]) -> dict[str, Any]:
     """Choose texts of groups; returns the result of `choose`."""
     given = to_arguments(columns, [unit.given for unit in units], are_texts=False)
-    return choose([list(unit.texts) for unit in units], **_settings(options), **given)
+    settings = ChoiceSettings.read(_settings(options) | given, "choose")
+    sets = parse_sets([list(unit.texts) for unit in units], settings.set_size, "texts")
+    return choose_answers(sets, settings)
 
 
 def _settings(options: cli.Options) -> dict[str, Any]:
@@ -85,8 +90,7 @@ def finish(options: cli.Options, units: list[Unit], result: Any) -> tuple[dict[s
     facts: dict[str, Any] = {
         "n_groups": len(units),
         "n_chosen": sum(map(len, places_of_units)),
-        "n_merged": result["n_merged"],
-        "n_below": result["n_below"],
+        **{name: result[name] for name in _COUNTS},
         "chosen": sum(result["scores"]),
         "random": sum(result["random_scores"]),
         "signature": result["signature"],
@@ -115,7 +119,7 @@ def _shortened(value: Any, n_texts: int, places: Sequence[int], has_cells: bool)
 
 def summarize(pieces: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Add up the counts, average the scores over groups, and merge the signatures."""
-    total = {"n_groups": 0, "n_chosen": 0, "n_merged": 0, "n_below": 0, "chosen": 0.0, "random": 0.0}
+    total = dict.fromkeys(("n_groups", "n_chosen", *_COUNTS), 0) | {"chosen": 0.0, "random": 0.0}
     signature = ""
     for facts in pieces:
         total = {name: value + facts[name] for name, value in total.items()}

@@ -30,7 +30,7 @@ from text_metrics.core_api import TEXTS
 from text_metrics.files.rows import Source
 from text_metrics.files.sets import Keys, Reader
 from text_metrics.files.systems import SystemGuard
-from text_metrics.gate import append, compare_with_history, drift_values, ends, history_of, missed_limits
+from text_metrics.gate import NAME, append, compare_with_history, drift_values, ends, history_of, missed_limits
 from text_metrics.jobs.job import Job
 from text_metrics.jobs.saved import SavedJob
 from text_metrics.jobs.scoring import RowScorer, check_numbers, finish, finish_sums, output_schema, sum_up
@@ -58,6 +58,8 @@ def parse_options(words: Sequence[str] | None) -> cli.Options:
     parser.add_argument("--against", type=Path, metavar="FILE", help=help)
     help = "how many of the last summaries of a history --against reads"
     parser.add_argument("--last", type=int, default=14, metavar="N", help=help)
+    help = "what the summary is of, such as a model: --against reads those of this name"
+    parser.add_argument("--name", metavar="NAME", help=help)
     cli.add_confidence(parser, help="level of the intervals in the summary")
     options = cli.parse(parser, words)
     if options.history and options.against and options.history.resolve() == options.against.resolve():
@@ -95,6 +97,8 @@ def main(words: Sequence[str] | None = None) -> int:
             job = Job(saved, source, reader, scorer.score, partial(finish, scorer), options.batch_size, schema)
             summary = job.run(partial(summarize, scorer=scorer))
     summary, values = _with_intervals(summary, scorer)
+    if options.name is not None:
+        summary[NAME] = options.name
     if options.against is not None:
         compared = compare_with_history(summary, scorer.metric.name, history, options)
         summary["against"] = {"file": str(options.against), **compared}
@@ -110,7 +114,7 @@ def main(words: Sequence[str] | None = None) -> int:
 def _with_intervals(summary: dict[str, Any], scorer: RowScorer) -> tuple[dict[str, Any], dict[str, float | None]]:
     """Add the intervals to a summary, whose level decides no score; returns it, and its numbers by name for limits."""
     options = scorer.options
-    summary = {name: value for name, value in summary.items() if name != "against"}
+    summary = {name: value for name, value in summary.items() if name not in ("against", NAME)}
     values = {name: value for name, value in summary.items() if value is None or isinstance(value, (int, float))}
     check_numbers(scorer, values)
     if options.one_set:

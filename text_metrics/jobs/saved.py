@@ -45,6 +45,7 @@ _WITHOUT_EFFECT = (
     "history",
     "against",
     "last",
+    "name",
     # It only decides whether the file is accepted.
     "one_system",
 )

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from text_metrics import METRICS, load
 from text_metrics.core_api import (
     TIE,
     ScoreSummary,
@@ -75,40 +76,41 @@ def between_groups(
     seed = parse_count(seed, "seed", 0)
     scorer = SubsetScorer(metric, predictions, settings)
     if not hasattr(scorer.metric, "entropies"):
+        names = [name for name in METRICS if hasattr(load(name), "entropies")]
         raise ValueError(
-            "metric must be vendi_embed or semantic_entropy: the diversity of others does not divide into parts. "
+            f"metric must be {' or '.join(names)}: the diversity of others does not divide into parts. "
             f"Got {scorer.metric.name}."
         )
-    if np.ndim(q := settings.get("q", 1)) != 0 or q != 1:
-        raise ValueError(f"q must be 1: at other orders the parts do not add up. Got {describe(q)}.")
-    for name in ("quality", "log_probs"):
-        if scorer.settings.get(name) is not None:
-            raise ValueError(f"{name} cannot be given to between_groups. Leave it out, or pass weights.")
+    read = scorer.metric.settings.read(settings, scorer.metric.name)
+    if read.undivided_by is not None:
+        raise ValueError(
+            f"{read.undivided_by} must be left out: with it, the parts of the diversity do not add up. "
+            f"Got {describe(settings[read.undivided_by])}."
+        )
     flat = flatten(groups, scorer.sets, "groups", "label")
     number_labels(flat, lambda i: f"groups ({scorer.sets.where(i)})")
     labels = split_list(list(map(str, flat)), scorer.sets.sizes)
     if not any(len(set(row)) > 1 for row in labels):
         raise ValueError("groups must have two different labels in at least one set.")
-    has_classes = "classes" in scorer.declared
-    with scorer.caching(**({"details": True} if has_classes else {})):
-        if has_classes:
-            scorer.fix_classes()
+    finds_parts = hasattr(scorer.metric, "found")
+    with scorer.caching(**({"details": True} if finds_parts else {})):
+        if finds_parts:
+            scorer.fix(scorer.metric.found(scorer.whole))
         arranged = [_arrange(scorer, i, row, permutations, seed) for i, row in enumerate(labels)]
         scores = _score_different(scorer, [part for _, parts in arranged for part in parts])
     entropies = scorer.metric.entropies(scores)
-    shares = [group_shares for group_shares, _ in arranged]
     pooled = []
     chi = []
-    start = 0
-    for group_shares in shares:
-        # The whole set, then each of its groups.
-        end = start + 1 + len(group_shares)
-        rows = entropies[start:end]
-        pooled.append(rows[0, 0])
-        chi.append(rows[0] - group_shares @ rows[1:])
-        start = end
     # The entropies of the shares.
-    limits = np.array([max(0.0, -float(group_shares @ np.log(group_shares))) for group_shares in shares])
+    limits = np.zeros(len(arranged))
+    start = 0
+    for i, (shares, parts) in enumerate(arranged):
+        # The whole set, then each of its groups.
+        whole, *of_groups = entropies[start : start + len(parts)]
+        pooled.append(whole[0])
+        chi.append(whole - shares @ np.array(of_groups))
+        limits[i] = max(0.0, -float(shares @ np.log(shares)))
+        start += len(parts)
     result = _results(scorer, np.array(pooled), np.clip(chi, 0.0, limits[:, None]), limits)
     result["signature"] = scorer.signature(groups="given", permutations=permutations, seed=seed)
     return result

@@ -54,11 +54,10 @@ def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int 
     seed = parse_count(seed, "seed", 0)
     scorer = SubsetScorer(metric, predictions, settings)
     _check_averaged(scorer)
-    details = {"details": True} if "details" in scorer.declared else {}
     numbers = []
     maxima = []
     with scorer.caching(**scorer.singletons_skipped):
-        for owners, part_result in scorer.results(_subsets(scorer, k, draws, seed), **details):
+        for owners, part_result in scorer.results(_subsets(scorer, k, draws, seed), details=True):
             numbers.append(_numbers(scorer, owners, part_result))
             maxima.append({name: part_result[name] for name in scorer.metric.maxima if name in part_result})
     table = pd.concat([pd.DataFrame(), *numbers])

@@ -103,13 +103,12 @@ class SubsetScorer:
         """Return the signature of the whole sets with further entries before the version."""
         return str(Signature.parse(self.whole["signature"]).merge(**entries))
 
-    def fix_classes(self) -> None:
-        """Pass the classes of the whole sets to their subsets, and drop the settings that find classes."""
+    def fix(self, found: Mapping[str, list[Any]]) -> None:
+        """Pass what was found for the n texts, by its setting, to subsets, and drop the settings that find it."""
         kept = [name for name, declared in self.declared.items() if declared.are_shares or name in _OF_RESULT]
         self.settings = {name: value for name, value in self.settings.items() if name in kept}
-        self.settings["classes"] = None
         self.given = {name: value for name, value in self.given.items() if name in kept}
-        self.given["classes"] = list(chain.from_iterable(row["classes"] for row in self.whole["details"]))
+        self.given |= found
 
     def results(self, subsets: Iterable[Subsets], **settings: Any) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
         """Score subsets, some at a time: yields the set of each, and the result of `compute` for them.

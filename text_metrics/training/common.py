@@ -2,19 +2,17 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any
 
 from torch import distributed
 
 import text_metrics
-from text_metrics.core_api import SETS, Signature, describe, result_numbers, warn
+from text_metrics.core_api import SETS, describe, result_numbers
 from text_metrics.questions.sets import score_sets
-from text_metrics.texts import KINDS, PROMPT, clean, parse_kinds, to_signature
 
 CONTEXTS = "contexts"
-_EMPTIED = "emptied"
 
 
 def read_metric(metric: Any, settings: Mapping[str, Any], caller: str, columns: tuple[str, ...] = ()) -> Any:
@@ -30,42 +28,6 @@ def read_metric(metric: Any, settings: Mapping[str, Any], caller: str, columns: 
         if declared.is_given(value) and not is_column:
             raise ValueError(f"{name} cannot be given to {caller}: it has a value for each {declared.given}.")
     return metric
-
-
-class Stripper:
-    """Strip what is not the answer from texts, and warn once of what is left, with counts.
-
-    Parameters
-    ----------
-    kinds : of `text_metrics.texts`, as a list or with commas between them; None for none
-
-    Raises a TypeError or ValueError for other kinds.
-    """
-
-    def __init__(self, kinds: Any) -> None:
-        self.kinds = parse_kinds(kinds)
-        self._warned: set[str] = set()
-
-    @property
-    def needs_prompts(self) -> bool:
-        """True if the prompts of texts must be known."""
-        return PROMPT in self.kinds
-
-    def __call__(self, texts: Sequence[str], prompts: Sequence[str | None] | None = None) -> list[str]:
-        """Strip texts, whose prompts may be unknown; returns them in order."""
-        stripped, marks = clean(texts, self.kinds, prompts)
-        new = [kind for kind in KINDS if marks.left[kind] and kind not in self._warned]
-        if new:
-            warn(marks.warning("strip='{}'", new))
-            self._warned.update(new)
-        if marks.n_empty and _EMPTIED not in self._warned:
-            warn(marks.emptied())
-            self._warned.add(_EMPTIED)
-        return stripped
-
-    def sign(self, signature: str) -> str:
-        """Add what was stripped to a signature."""
-        return str(Signature.parse(signature).merge(**to_signature(self.kinds))) if self.kinds else signature
 
 
 def shared_context(contexts: Iterable[str]) -> str:

@@ -26,9 +26,9 @@ from text_metrics.core_api import (
     warn,
 )
 from text_metrics.questions.contributions import score_contributions
+from text_metrics.stripping import Stripper
 from text_metrics.training.common import (
     CONTEXTS,
-    Stripper,
     gather,
     read_chat,
     read_metric,
@@ -87,53 +87,46 @@ def for_rewards(
     Raises
     ------
     TypeError, ValueError
-        For arguments that are invalid or not known before training.
-    """
-    return RewardFunction(metric, set_size, reward, quality, strip, name, **settings)
-
-
-class RewardFunction:
-    """A metric as a reward function for reinforcement learning; `for_rewards` makes it, and has its parameters.
-
-    Processes exchange the completions, and each scores the sets of which it holds a part. `signature` is that of the
-    last call.
-
-    Raises
-    ------
-    TypeError, ValueError
         For arguments that are invalid or not known before training; when called, if completions are not texts, those
         of a prompt are not a set, the sets are too small for different rewards, another reward of the trainer has the
         same name, or a rating is not in [0, 1].
+    """
+    return RewardFunction(metric, set_size, reward, quality, strip, name, settings)
+
+
+class RewardFunction:
+    """A reward function that `for_rewards` makes; `signature` is that of the last call.
+
+    Processes exchange the completions, and each scores the sets of which it holds a part.
     """
 
     def __init__(
         self,
         metric: Any,
-        set_size: int | None = None,
-        reward: str | None = None,
-        quality: Callable[..., Any] | None = None,
-        strip: Any = None,
-        name: str | None = None,
-        **settings: Any,
+        set_size: int | None,
+        reward: str | None,
+        quality: Callable[..., Any] | None,
+        strip: Any,
+        name: str | None,
+        settings: dict[str, Any],
     ) -> None:
         self.strip = Stripper(strip)
         self.metric = read_metric(metric, settings, "for_rewards", (CONTEXTS,))
-        differences = {"strip": "_".join(self.strip.kinds)} if self.strip.kinds else {}
-        differences |= {key: value for key, value in settings.items() if key not in _UNNAMED}
-        self.contexts = settings.pop(CONTEXTS, None)
-        self.settings = settings
         metric_name = parse_choice(self.metric.name, "metric", tuple(REWARDS))
+        self.reward = parse_choice(reward or REWARDS[metric_name][0], "reward", REWARDS[metric_name])
         if name is not None and (not isinstance(name, str) or name in ("", *_LOGGED)):
             raise ValueError(f"name must be a text, and no number that trainers log. Got {describe(name)}.")
         if quality is not None and not callable(quality):
             raise TypeError(f"quality must be a reward function. Got {describe(quality)}.")
         if self.metric.items != SETS and (set_size is not None or quality is not None):
             raise ValueError(f"set_size and quality go with metrics of sets: {metric_name} scores each text by itself.")
-        self.set_size = None
-        if set_size is not None:
-            self.set_size = parse_count(set_size, "set_size", _FEWEST if quality is None else 2)
         self.quality = quality
-        self.reward = parse_choice(reward or REWARDS[metric_name][0], "reward", REWARDS[metric_name])
+        self.fewest = _FEWEST if quality is None else 2
+        self.set_size = None if set_size is None else parse_count(set_size, "set_size", self.fewest)
+        differences = {"strip": "_".join(self.strip.kinds)} if self.strip.kinds else {}
+        differences |= {key: value for key, value in settings.items() if key not in _UNNAMED}
+        self.contexts = settings.pop(CONTEXTS, None)
+        self.settings = settings
         self.signature = ""
         self.__name__ = name or _name([metric_name, self.reward], differences, quality)
         self.score_name = name or _name([metric_name], differences)
@@ -158,15 +151,8 @@ class RewardFunction:
         texts = self.strip(texts, self._read_prompts(prompts, len(texts)))
         if self.metric.items != SETS:
             return self._score(texts)[0]
-        known_prompts = () if prompts is None else prompts
-        keys = [json.dumps(prompt, default=_to_key) for prompt in known_prompts]
-        contexts = []
-        if self.contexts is not None:
-            rows = () if columns.get(self.contexts) is None else columns[self.contexts]
-            contexts = [read_prompt(row, f"{self.contexts}[{i}]") for i, row in enumerate(rows)]
-            if len(contexts) != len(texts):
-                raise ValueError(f"contexts: the trainer must pass {self.contexts!r} for each completion.")
-        parts, rank = gather((texts, keys, contexts))
+        keys = [json.dumps(prompt, default=_to_key) for prompt in _list(prompts)]
+        parts, rank = gather((texts, keys, self._read_contexts(columns, len(texts))))
         all_texts, all_keys, all_contexts = (
             list(itertools.chain.from_iterable(lists)) for lists in zip(*parts, strict=True)
         )
@@ -177,15 +163,14 @@ class RewardFunction:
         first_set = start // size
         end_set = -(-end // size)
         places = [slice(i * size, (i + 1) * size) for i in range(first_set, end_set)]
-        given = {CONTEXTS: [shared_context(all_contexts[place]) for place in places]} if contexts else {}
+        given = {CONTEXTS: [shared_context(all_contexts[place]) for place in places]} if all_contexts else {}
         values: list[float | None] = [None] * (len(places) * size)
         scores: list[float | None] = []
         if size > 1:
             values, scores = self._score([all_texts[place] for place in places], **given)
         # Texts of the first set that other processes hold.
         n_before = start - first_set * size
-        log_metric = columns.get("log_metric")
-        if log_metric:
+        if log_metric := columns.get("log_metric"):
             # The process that holds the first text of a set logs its score; the trainer averages them.
             for score in scores[1:] if n_before else scores:
                 log_metric(self.score_name, score)
@@ -206,10 +191,8 @@ class RewardFunction:
         """
         functions = getattr(_find_trainer(columns), "reward_funcs", ())
         others = [function for function in functions if function is not self]
-        if len(others) == len(functions):
-            # It is the quality of another reward.
-            return
-        for function in others:
+        # One that is not among them is the quality of another reward.
+        for function in others if len(others) < len(functions) else ():
             has_name = getattr(function, "__name__", None) == self.__name__
             has_score_name = isinstance(function, RewardFunction) and function.score_name == self.score_name
             if has_name or (has_score_name and function._scored != self._scored):
@@ -243,10 +226,9 @@ class RewardFunction:
             warn(
                 f"set_size={self.set_size} is wrong: the prompts have {size} consecutive completions, which are a set."
             )
-        fewest = _FEWEST if self.quality is None else 2
-        self._has_rewarded |= size >= fewest
+        self._has_rewarded |= size >= self.fewest
         # A caller that is not of TRL may be evaluating fewer texts than it trains with.
-        if size < fewest and is_training and (by_trainer or not self._has_rewarded):
+        if size < self.fewest and is_training and (by_trainer or not self._has_rewarded):
             raise ValueError(
                 f"{self.__name__} needs 3 completions of a prompt, or 2 and quality, because all rewards of a smaller "
                 f"set are equal. Got sets of {size}."
@@ -267,17 +249,26 @@ class RewardFunction:
             # Only a count of repeated prompts needs them.
             return None
 
+    def _read_contexts(self, columns: Mapping[str, Any], n: int) -> list[str]:
+        """Read the contexts of n completions from their column; empty without `contexts`."""
+        if self.contexts is None:
+            return []
+        rows = _list(columns.get(self.contexts))
+        contexts = [read_prompt(row, f"{self.contexts}[{i}]") for i, row in enumerate(rows)]
+        if len(contexts) != n:
+            raise ValueError(f"contexts: the trainer must pass {self.contexts!r} for each completion.")
+        return contexts
+
     def _score(self, predictions: list[Any], **contexts: Any) -> tuple[list[float | None], list[float | None]]:
         """Return the value of each text, and the score of each set or text."""
         settings = self.settings | contexts
         if self.reward == CONTRIBUTION:
             result, rows = score_contributions(self.metric, predictions, settings)
-        elif self.reward == QUALITY:
-            result = self.metric.compute(predictions=predictions, **settings)
-            rows = [result["scores"]]
         else:
             result = self.metric.compute(predictions=predictions, details=True, **settings)
-            if self.reward == DISTANCE:
+            if self.reward == QUALITY:
+                rows = [result["scores"]]
+            elif self.reward == DISTANCE:
                 rows = [details["distances"] for details in result["details"]]
             else:
                 rows = [_distinct_shares(details["classes"]) for details in result["details"]]
@@ -299,6 +290,10 @@ def _name(words: list[str], differences: Mapping[str, Any], quality: Any = None)
         is_plain = isinstance(value, (str, int, float, list, tuple))
         words = [*words, setting, str(value) if is_plain else type(value).__name__]
     return re.sub(r"[^\w.-]+", "_", "_".join(words)).strip("_")
+
+
+def _list(values: Any) -> list[Any]:
+    return [] if values is None else list(values)
 
 
 def _find_trainer(columns: Mapping[str, Any]) -> Any:

@@ -5,21 +5,21 @@ import inspect
 import itertools
 import json
 import traceback
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from transformers import EarlyStoppingCallback, GenerationConfig, GenerationMixin, TrainerCallback
 from transformers.trainer_callback import CallbackHandler
 
-from text_metrics.core_api import QUESTIONS, as_list, describe, parse_count, split_list, warn
+from text_metrics.core_api import QUESTIONS, as_list, describe, parse_count, warn
 from text_metrics.files.storage import parse_json, write_jsonl
+from text_metrics.stripping import Stripper
 from text_metrics.training.common import (
     CONTEXTS,
-    Stripper,
     compute_of_sets,
     gather,
     name_numbers,
@@ -221,11 +221,7 @@ class SampleCallback(TrainerCallback):
                 settings = {"pad_token_id": tokenizer.pad_token_id}
                 if "stop_strings" in self.generation:
                     settings["tokenizer"] = tokenizer
-                ids = model.generate(
-                    input_ids=inputs["input_ids"],
-                    attention_mask=inputs["attention_mask"],
-                    **(settings | self.generation),
-                )
+                ids = model.generate(**(inputs | settings | self.generation))
                 # A decoder-only model repeats the prompt before its generation.
                 n_prompt_ids = 0 if is_seq2seq else inputs["input_ids"].shape[1]
                 generated = tokenizer.batch_decode(ids[:, n_prompt_ids:], skip_special_tokens=True)
@@ -233,19 +229,14 @@ class SampleCallback(TrainerCallback):
             model.train(was_training)
         sets = [texts[i : i + self.n] for i in range(0, len(texts), self.n)]
         by_rank, _ = gather(dict(zip(places, sets, strict=True)))
-        by_prompt: dict[int, list[str]] = {}
-        for sets_by_place in by_rank:
-            by_prompt |= sets_by_place
+        by_prompt = dict(ChainMap(*by_rank))
         return [by_prompt[i] for i in range(len(prompts))]
 
     def _score(self, sets: list[list[str]]) -> dict[str, float]:
         named: dict[str, float] = {}
-        prompts = [prompt for prompt, texts in zip(self.contexts, sets, strict=True) for _ in texts]
-        answers = self.strip([text for texts in sets for text in texts], prompts)
-        sizes = np.array([len(texts) for texts in sets])
-        sets = split_list(answers, sizes)
+        answers = self.strip.sets(sets, self.contexts)
         for metric, settings in self.metrics:
-            result = compute_of_sets(metric, sets, settings)
+            result = compute_of_sets(metric, answers, settings)
             self.signatures[metric.name] = self.strip.sign(result["signature"])
             named |= name_numbers(metric, result)
         return named

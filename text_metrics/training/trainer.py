@@ -1,15 +1,16 @@
 """A metric as a `compute_metrics` for the Trainer of `transformers`."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from text_metrics.core_api import QUESTIONS, TEXTS, describe, parse_choice, parse_count, split_list
+from text_metrics.core_api import QUESTIONS, TEXTS, describe, parse_choice, parse_count
+from text_metrics.stripping import Stripper
 from text_metrics.training.common import (
     CONTEXTS,
-    Stripper,
     compute_of_sets,
     gather,
     name_numbers,
@@ -48,54 +49,42 @@ def for_trainer(
     Raises
     ------
     TypeError, ValueError
-        For arguments that are invalid or not known before training.
-    """
-    return TrainerMetric(metric, tokenizer, set_size, group_by, n_examples, strip, **settings)
-
-
-class TrainerMetric:
-    """A `compute_metrics` for the Trainer of `transformers`; `for_trainer` makes it, and has its parameters.
-
-    `signature` is that of the last evaluation.
-
-    Raises
-    ------
-    TypeError, ValueError
         For arguments that are invalid or not known before training; when called, if predictions are not token ids, or
         do not fit the labels, the sets or `n_examples`.
     """
+    stripper = Stripper(strip)
+    if not hasattr(tokenizer, "batch_decode"):
+        raise TypeError(f"tokenizer must have batch_decode, to turn ids into texts. Got {describe(tokenizer)}.")
+    if group_by is not None:
+        parse_choice(group_by, "group_by", ("inputs", "labels"))
+        if set_size is not None:
+            raise ValueError("set_size and group_by both say which generations make a set: pass one of them.")
+    metric = read_metric(metric, settings, "for_trainer", (CONTEXTS,))
+    contexts = settings.pop(CONTEXTS, None)
+    if contexts is None and stripper.needs_prompts:
+        raise ValueError("strip: 'prompt' requires contexts='inputs' or 'labels', the prompts of the generations.")
+    if contexts is not None:
+        parse_choice(contexts, CONTEXTS, ("inputs", "labels"))
+    set_size = None if set_size is None else parse_count(set_size, "set_size")
+    n_examples = None if n_examples is None else parse_count(n_examples, "n_examples")
+    return TrainerMetric(metric, settings, contexts, tokenizer, set_size, group_by, n_examples, stripper)
 
-    def __init__(
-        self,
-        metric: Any,
-        tokenizer: Any,
-        /,
-        set_size: int | None = None,
-        group_by: str | None = None,
-        n_examples: int | None = None,
-        strip: Any = None,
-        **settings: Any,
-    ) -> None:
-        self.strip = Stripper(strip)
-        if not hasattr(tokenizer, "batch_decode"):
-            raise TypeError(f"tokenizer must have batch_decode, to turn ids into texts. Got {describe(tokenizer)}.")
-        if group_by is not None:
-            parse_choice(group_by, "group_by", ("inputs", "labels"))
-            if set_size is not None:
-                raise ValueError("set_size and group_by both say which generations make a set: pass one of them.")
-        self.metric = read_metric(metric, settings, "for_trainer", (CONTEXTS,))
-        self.contexts = settings.pop(CONTEXTS, None)
-        self.settings = settings
-        if self.contexts is None and self.strip.needs_prompts:
-            raise ValueError("strip: 'prompt' requires contexts='inputs' or 'labels', the prompts of the generations.")
-        if self.contexts is not None:
-            parse_choice(self.contexts, CONTEXTS, ("inputs", "labels"))
-        self.tokenizer = tokenizer
-        self.group_by = group_by
-        self.set_size = None if set_size is None else parse_count(set_size, "set_size")
-        self.n_examples = None if n_examples is None else parse_count(n_examples, "n_examples")
-        self.signature = ""
-        self._examples: list[dict[str, Any]] = []
+
+@dataclass
+class TrainerMetric:
+    """A `compute_metrics` that `for_trainer` makes; `signature` is that of the last evaluation."""
+
+    metric: Any
+    settings: Mapping[str, Any]
+    contexts: str | None
+    tokenizer: Any
+    set_size: int | None
+    group_by: str | None
+    n_examples: int | None
+    strip: Stripper
+    signature: str = ""
+    # Of the batches of an evaluation so far.
+    examples: list[dict[str, Any]] = field(default_factory=list)
 
     def __call__(self, prediction: Any, compute_result: bool = True) -> dict[str, float]:
         """Score an EvalPrediction; with `batch_eval_metrics`, all batches together after the last one.
@@ -103,12 +92,12 @@ class TrainerMetric:
         Returns a dict of floats, empty unless `compute_result`. A number for which lower is better or more diverse is
         also returned negated, as `neg_<name>`, for `metric_for_best_model`.
         """
-        earlier = self._examples
+        earlier = self.examples
         # After an error, the next evaluation begins.
-        self._examples = []
+        self.examples = []
         examples = earlier + self._read(prediction)
         if not compute_result:
-            self._examples = examples
+            self.examples = examples
             return {}
         result = self._score(self._sets(self._without_repeats(examples)))
         self.signature = result["signature"]
@@ -156,9 +145,8 @@ class TrainerMetric:
         processes, _ = gather(None)
         is_parallel = len(processes) > 1
         n_examples = self.n_examples or n
-        is_unknown = self.n_examples is None and is_parallel
-        is_surplus = n > n_examples and not is_parallel
-        if is_unknown or is_surplus or n < n_examples:
+        is_wrong = self.n_examples is None if is_parallel else n > n_examples
+        if is_wrong or n < n_examples:
             got = f"Got {self.n_examples} for predictions of {n}."
             raise ValueError(f"n_examples must be the number of examples in the dataset. {got}")
         return examples[:n_examples]
@@ -174,12 +162,7 @@ class TrainerMetric:
             return list(groups.values())
         each = len(examples[0]["texts"])
         n_texts = each * len(examples)
-        if self.set_size is not None:
-            size = self.set_size
-        elif self.metric.items == TEXTS:
-            size = each
-        else:
-            size = n_texts
+        size = self.set_size or (each if self.metric.items == TEXTS else n_texts)
         # An example of several predictions is a set by itself.
         is_split = each not in (1, size) and self.set_size is not None
         if is_split or n_texts % size:
@@ -189,20 +172,13 @@ class TrainerMetric:
 
     def _score(self, sets: list[list[dict[str, Any]]]) -> dict[str, Any]:
         texts = [list(chain.from_iterable(_values(examples, "texts"))) for examples in sets]
-        prompts = None
-        if self.contexts is not None:
-            prompts = []
-            for example in chain.from_iterable(sets):
-                prompts += [example[self.contexts]] * len(example["texts"])
-        answers = self.strip(list(chain.from_iterable(texts)), prompts)
-        sizes = np.array([len(members) for members in texts])
         given = dict(self.settings)
         if self.contexts is not None:
             given[CONTEXTS] = [shared_context(_values(examples, self.contexts)) for examples in sets]
         if self.metric.items == QUESTIONS:
             given["references"] = [_values(examples, "labels") for examples in sets]
-        result = compute_of_sets(self.metric, split_list(answers, sizes), given)
-        return {**result, "signature": self.strip.sign(result["signature"])}
+        result = compute_of_sets(self.metric, self.strip.sets(texts, given.get(CONTEXTS)), given)
+        return result | {"signature": self.strip.sign(result["signature"])}
 
 
 def _values(examples: list[dict[str, Any]], name: str) -> list[Any]:
