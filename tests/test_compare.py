@@ -1,6 +1,7 @@
 """text-metrics compare: two systems, item by item."""
 
 import json
+import math
 import re
 
 import numpy as np
@@ -67,8 +68,9 @@ def compare_scores(first, second):
     """Compare the scores of pairs of items."""
     sides = []
     for scores in (first, second):
-        sides.append(compare.Side("", [""] * len(scores), [None] * len(scores), scores))
-    return compare.compare_sides(compare.Pair(sides, is_paired=True), 0.95, has_clusters=False, bounds=None)
+        sides.append(compare.Side("", [None] * len(scores), scores))
+    pair = compare.Pair(sides, is_paired=True)
+    return compare.compare_sides(pair, 0.95, has_clusters=False, bounds=(-math.inf, math.inf))
 
 
 @pytest.mark.parametrize(
@@ -85,6 +87,18 @@ def test_scores_and_means_that_differ_by_rounding_tie(differences, counts):
     result = compare_scores(second + differences, second)
     assert (result["a_higher"], result["b_higher"], result["equal"]) == counts
     assert (result["p"], result["n_needed"]) == (1, None)
+
+
+@pytest.mark.parametrize("pairing", ["--by-line", "--unpaired"])
+def test_the_interval_of_a_difference_is_of_possible_differences(result_of, pairing):
+    """The Vendi score of two texts is 1 to 2."""
+    wide = [["A dog barks.", "Rain falls on the sea."]] * 4 + [["A dog barks.", "A dog barks."]]
+    same = [["A dog barks.", "A dog barks."]] * 4 + [["A dog barks.", "A dog is barking."]]
+    a, _ = result_of(wide, same, "--metric", "vendi_embed", pairing)
+    b, _ = result_of(same, wide, "--metric", "vendi_embed", pairing)
+    assert a["difference"]["interval"][1] == 1
+    assert b["difference"]["interval"] == pytest.approx([-1, -a["difference"]["interval"][0]])
+    assert (a["difference"]["interval"][0] > 0) == (a["p"] < 0.05)
 
 
 def test_the_number_of_items_needed_scales_the_smallest_difference(rng):

@@ -27,6 +27,7 @@ BY_GRUEN = ("quality", "quality_vendi_embed")
 NO_ANSWERS = {REASONING: "reasoning in texts", SPECIAL: "special tokens in texts", PROMPT: "prompts in texts"}
 # The number of words that a text needs.
 BY_WORDS = {"self_bleu": 4, "distinct": 2}
+_IN_SENTENCES = {"self_bleu": "self-BLEU", "distinct": "Distinct-2"}
 # Metrics that depend on the length of texts: all but the mean of ratings.
 BY_LENGTH = ("vendi_embed", "n_classes", "chamfer_diversity", "self_bleu", "distinct", "compression_ratio")
 
@@ -206,10 +207,7 @@ def find_short_texts(inputs: Inputs, tokenizer: Any) -> Iterator[Caveat]:
         n_words = np.array(list(map(len, tokens)))
         short = [metric for metric, least in BY_WORDS.items() if np.mean(n_words < least) >= MOST]
         if short:
-            # As titles in a sentence.
-            titles = listed(
-                metric.replace("self_bleu", "self-BLEU").replace("distinct", "Distinct-2") for metric in short
-            )
+            titles = listed(_IN_SENTENCES[metric] for metric in short)
             least = min(BY_WORDS[metric] for metric in short)
             sentence = f"Most texts of {name} have fewer than {count(least, 'word')}: {titles} cannot compare them."
             yield Caveat("short texts", sentence, [i], short)
