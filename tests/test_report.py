@@ -175,13 +175,15 @@ def described(*scores):
     return summarize(MEASURES["vendi_embed"], np.array(scores), "", 2, 0.95)
 
 
-def test_the_interval_of_a_difference_is_of_possible_differences(rng):
+def test_the_interval_of_a_difference_is_of_possible_differences():
     """Vendi scores of two texts are 1 to 2, so that they differ by at most 1."""
-    (test,) = described([2.0, 2.0, 2.0, 1.0], [1.0, 1.1, 1.0, 1.0]).tests
-    assert test.interval[1] == 1
-    assert test.interval[0] == pytest.approx(mean_estimate(np.array([1.0, 0.9, 1.0, 0.0])).interval(0.95)[0])
-    (test,) = described([1.0, 1.1, 1.0, 1.0], [2.0, 2.0, 2.0, 1.0]).tests
-    assert test.interval[0] == -1
+    differences = np.array([1.0, 0.9, 1.0, 1.0, 0.8, 1.0])
+    low, high = mean_estimate(differences).interval(0.95)
+    assert high > 1
+    (test,) = described(1 + differences, np.ones(6)).tests
+    assert test.interval == pytest.approx([low, 1])
+    (test,) = described(np.ones(6), 1 + differences).tests
+    assert test.interval == pytest.approx([-1, -low])
 
 
 def test_first_is_who_beats_every_other_system(rng):
@@ -414,7 +416,7 @@ def test_a_pipe_is_read_once(tmp_path, kind):
     assert inputs.texts == [[sorted(texts) for texts in ordered(SYSTEMS["wide"])]]
 
 
-def test_one_prompt_or_one_system_is_enough(make):
+def test_one_prompt_is_enough(make):
     """There are means, but no intervals and no tests."""
     systems = {name: {"the park": SYSTEMS[name]["the park"][:3]} for name in ("wide", "narrow")}
     code, report = make(systems, people={"the park": PEOPLE["the park"][:1]})
@@ -423,9 +425,6 @@ def test_one_prompt_or_one_system_is_enough(make):
     assert report["likeness"]["partition"]["between"] > 1
     assert "few prompts" in kinds_of(report)
     assert len(report["people"]["rows"]) == 2
-    code, report = make({"wide": SYSTEMS["wide"]})
-    assert (code, report["likeness"]) == (0, None)
-    assert all(metric["tests"] == [] and metric["best"] is None for metric in report["metrics"])
 
 
 def test_no_texts_leaves_all_of_them_out(tmp_path, make):
@@ -440,25 +439,6 @@ def test_no_texts_leaves_all_of_them_out(tmp_path, make):
     assert {"report.json", "bad.jsonl"} <= {path.name for path in written}
     assert [path for path in written if b"Xylophone" in path.read_bytes()] == []
     assert all(entry["texts"] is None for entries in report["collapse"] for entry in entries)
-
-
-def test_what_could_mislead_is_said(make):
-    odd = {prompt: [*texts[:2], "", "Привет всем друзьям и соседям"] for prompt, texts in SYSTEMS["wide"].items()}
-    long = {**SYSTEMS["narrow"], "the park": [text * 60 for text in SYSTEMS["narrow"]["the park"][:2]]}
-    german = "Die Kinder spielen heute im Garten hinter dem alten Haus, und der Hund schläft {}."
-    foreign = {}
-    for place in PLACES:
-        foreign[place] = [german.format(f"{place} {i}") for i in range(2)]
-    _, report = make({"odd": odd, "long": long, "foreign": foreign}, "--setting", "long_texts=cut")
-    kinds = kinds_of(report)
-    assert {"few prompts", "different lengths"} <= kinds.keys()
-    assert kinds["empty texts"].startswith("6 of 24 texts of odd are")
-    assert "of foreign are" in kinds["language"]
-    # A quarter of the texts of odd are Russian: too few to give up its scores, as those of foreign.
-    assert kinds["unknown script"].startswith("6 of 24 texts of odd are")
-    for metric in report["metrics"]:
-        is_of_words = metric["name"] in ("self_bleu", "distinct", "compression_ratio", "length")
-        assert [value["is_reliable"] for value in metric["values"]] == [True, True, is_of_words], metric["name"]
 
 
 ERRORS = {
@@ -559,6 +539,8 @@ UNREADABLE = {
     "Chinese in characters": (CHINESE, {"tokenizer": "char"}, BY_ENCODER, "unknown script"),
     "German": (GERMAN, {}, BY_ENCODER, "language"),
     "English": (WIDE, {}, set(), None),
+    # Too few to give up its scores.
+    "a quarter": ([*WIDE, *WIDE, "Привет всем друзьям и соседям", "", "Привет"], {}, set(), "unknown script"),
 }
 
 
@@ -571,8 +553,13 @@ def test_numbers_that_say_nothing_are_marked(tmp_path, cache, name):
         assert metric.values[0].is_reliable
         assert metric.values[1].is_reliable == (metric.name not in expected), metric.name
         assert metric.best is None or metric.is_reliable
-    kinds = {caveat.kind for caveat in made.caveats if caveat.systems == [1]}
+    kinds = {caveat.kind: caveat for caveat in made.caveats if caveat.systems == [1]}
     assert kind in kinds if kind else not kinds
+    if name == "a quarter":
+        assert kinds["unknown script"].sentence.startswith("12 of 66 texts of odd are")
+        assert kinds["empty texts"].sentence.startswith("6 of 66 texts of odd are")
+    # Who calls the library has no options of the command.
+    assert not [caveat for caveat in made.caveats if "--" in caveat.sentence]
     # A doubt about the first number is in the first line, and no collapse is claimed of what the encoder cannot read.
     assert ("says nothing about the texts of odd" in made.sentences["first"]) == ("vendi_embed" in expected)
     assert (made.collapse[1] == []) == (name in ("emoji", "Chinese", "Chinese in characters"))

@@ -134,10 +134,12 @@ def test_the_same_report_gives_the_same_files(report, written, tmp_path):
     assert set(first) == texts | figures | {"index.html", "report.json", "table.md", "refs.bib"}
     assert all(first[name].startswith(b"%PDF") for name in figures if name.endswith("pdf"))
     # What an error of writing leaves is a report, which the next run may replace.
-    (tmp_path / "figures").touch()
+    torn = tmp_path / "torn"
+    torn.mkdir()
+    (torn / "figures").touch()
     with pytest.raises(OSError, match="figures"):
-        write_pages(parse(report), tmp_path)
-    assert (tmp_path / "report.json").is_file()
+        write_pages(parse(report), torn)
+    assert (torn / "report.json").is_file()
 
 
 def test_a_picture_is_a_file_that_says_what_it_shows(report, tmp_path):
@@ -284,6 +286,8 @@ def test_a_report_of_one_system_has_no_section_without_content(alone, tmp_path):
     assert re.findall(r'<section id="(\w+)"', page) == ["diversity", "collapse", "caveats"]
     assert "Holm" not in page
     assert alone["sentences"].keys() == {"first", "quality", "misleading"}
+    assert alone["likeness"] is None
+    assert all(metric["tests"] == [] and metric["best"] is None for metric in alone["metrics"])
 
 
 def test_tables_are_escaped():
