@@ -143,12 +143,12 @@ def contrast(estimates: Sequence[Estimate], weights: Sequence[float]) -> Estimat
     return Estimate(freedom + 1, value, math.sqrt(variance), asymmetry * math.sqrt(freedom + 1))
 
 
-def drift(latest: Estimate, earlier: Sequence[Estimate], level: float) -> dict[str, Any]:
+def drift(latest: Estimate, earlier: Sequence[Estimate], level: float, bounds: Bounds = UNBOUNDED) -> dict[str, Any]:
     """Compare the latest mean with the average of earlier ones.
 
     Means vary because each is over a sample of items, and because times differ. The interval covers both: it is the
     union of the one of `contrast`, over items, and, of two means or more, of Student's prediction interval of another
-    one, over times.
+    one, over times. `bounds` are the range of a difference.
 
     Returns
     -------
@@ -163,7 +163,7 @@ def drift(latest: Estimate, earlier: Sequence[Estimate], level: float) -> dict[s
     for each in (over_items, predicted):
         if each.error >= 0:
             # What does not vary is exact.
-            ends += each.interval(level) or [each.value]
+            ends += each.interval(level, bounds) or [each.value]
     interval = [min(ends), max(ends)] if ends else None
     return {"mean": over_times.value, "difference": {"mean": over_items.value, "interval": interval}}
 

@@ -96,7 +96,7 @@ def main(words: Sequence[str] | None = None) -> int:
             summary = job.run(partial(summarize, scorer=scorer))
     summary, values = _with_intervals(summary, scorer)
     if options.against is not None:
-        compared = compare_with_history(summary, scorer.metric.name, history, options)
+        compared = compare_with_history(summary, scorer.metric.name, history, options, scorer.bounds["scores"])
         summary["against"] = {"file": str(options.against), **compared}
         values |= drift_values(compared, options)
     code = saved.finish(summary)
