@@ -209,6 +209,18 @@ def test_a_difference_without_a_test_is_not_called_equal(five):
     assert "on one prompt" in said
 
 
+def test_quality_is_compared_by_the_tests_of_the_page(five):
+    rng = np.random.default_rng(4)
+    means = {"T=0.3": 0.9, "T=1.0": 0.1, "T=0.7": 0.5, "T=1.3": 0.5}
+    ratings = {name: rng.normal(mean, 0.1, (24, 4)).tolist() for name, mean in means.items()}
+    made = text_metrics.report({name: five[name] for name in means}, quality=ratings, model=Words(), same=None)
+    tests = made.tests.set_index(["metric", "a", "b"]).loc["quality"]
+    assert (tests["p_holm"].drop(("T=0.7", "T=1.3")) < 0.05).all()
+    assert tests.loc[("T=0.7", "T=1.3"), "p_holm"] > 0.05
+    assert "T=1.3 is first, with" in made.sentences["first"]
+    assert "lower in quality than T=0.3 (" in made.sentences["first"]
+
+
 def test_a_rank_of_pairs_needs_intervals_that_do_not_overlap():
     """Three systems of one distribution are as alike as each other."""
     rng = np.random.default_rng(3)
