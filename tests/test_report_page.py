@@ -17,6 +17,7 @@ import text_metrics
 from scripts.tooling.screenshots import LAPTOP
 from tests.files import write_jsonl
 from tests.test_report import PEOPLE, SYSTEMS, rows_of, run, write_systems
+from tests.test_report_sentences import Words
 from text_metrics.reporting import formats, page
 from text_metrics.reporting.markup import latex, markdown
 from text_metrics.reporting.page import tables, write_pages
@@ -106,7 +107,8 @@ def with_same_length(report):
 @pytest.fixture(scope="module")
 def alone():
     """The report of one system, without quality and people."""
-    return json.loads(text_metrics.report({"wide": list(SYSTEMS["wide"].values())}, quality=None).to_json())
+    made = text_metrics.report({"wide": list(SYSTEMS["wide"].values())}, quality=None, model=Words(), same=None)
+    return json.loads(made.to_json())
 
 
 @pytest.fixture(scope="module")

@@ -131,8 +131,13 @@ def five():
     return systems
 
 
-def test_other_metrics_are_named_unless_the_lengths_doubt_them(five):
-    made = make(five)
+@pytest.fixture(scope="module")
+def made_of_five(five):
+    return make(five)
+
+
+def test_other_metrics_are_named_unless_the_lengths_doubt_them(made_of_five):
+    made = made_of_five
     best = made.metrics[0].best
     assert made.systems[best] == "T=1.3"
     others = [metric for metric in made.section("diversity")[1:] if metric.better is not None]
@@ -150,15 +155,15 @@ def test_other_metrics_are_named_unless_the_lengths_doubt_them(five):
 
 def test_lengths_of_people_do_not_doubt_the_order_of_systems(five):
     people = [[f"{'dog ' * 20}{word}." for word in ("cat", "rain")]] * 24
-    made = make(five, people=people)
+    made = make({"a": five["T=0.3"], "b": five["T=1.3"]}, people=people)
     doubts = {caveat.kind: caveat for caveat in made.caveats}
     assert LENGTHS not in doubts
-    assert doubts["lengths beside people"].systems == [0, 1, 2, 3, 4]
+    assert doubts["lengths beside people"].systems == [0, 1]
     assert "differ in length" not in made.sentences["first"]
 
 
 def test_the_p_of_the_next_system_is_its_own(five):
-    made = make({name: five[name] for name in ("T=1.3", "T=0.5", "T=0.3", "T=1.0")})
+    made = make({name: five[name] for name in ("T=1.3", "T=0.3", "T=1.0")})
     metric = made.metrics[0]
     leader, following, *_ = metric.order
     (test,) = (test for test in metric.tests if {test.a, test.b} == {leader, following})
@@ -387,18 +392,17 @@ def test_a_faulty_table_is_named(five):
 
 
 def test_without_meanings_and_with_one_bar(five, capsys):
-    made = make(five, progress=True)
+    made = make({"a": five["T=0.3"], "b": five["T=1.3"]}, progress=True)
     assert "n_classes" not in {metric.name for metric in made.metrics}
     shown = capsys.readouterr().err
     assert set(re.findall(r"(\w+): +\d+%", shown)) == {"Report"}
 
 
-def test_a_notebook_shows_the_head_and_a_table(five):
-    made = make(five)
-    html = made._repr_html_()
+def test_a_notebook_shows_the_head_and_a_table(made_of_five):
+    html = made_of_five._repr_html_()
     assert html.count("<table") == 1
-    assert made.sentences["first"].split(",")[0] in html
-    assert all(name in html for name in five)
+    assert made_of_five.sentences["first"].split(",")[0] in html
+    assert all(name in html for name in made_of_five.systems)
 
 
 def test_no_float_is_longer_than_a_page(five, tmp_path):
