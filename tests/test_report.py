@@ -315,7 +315,7 @@ def numbers_of(report):
 
 def test_the_order_of_systems_prompts_and_rows_does_not_matter(make):
     """Also not the form: a row for each text, all systems in one file, rows of a prompt apart from each other."""
-    rows = [{**row, "model": name} for name, sets in SYSTEMS.items() for row in text_rows(sets)]
+    rows = [row | {"model": name} for name, sets in SYSTEMS.items() for row in text_rows(sets)]
     numbers = []
     for seed in (0, 2):
         random.Random(seed).shuffle(rows)
@@ -342,14 +342,14 @@ def test_only_an_earlier_report_is_overwritten(tmp_path, make, capsys):
 def test_a_column_of_quality(make, load):
     rows = {}
     for name in ("wide", "same"):
-        rows[name] = [{**row, "q": [0.9, 0.1, 0.5, 0.5]} for row in rows_of(SYSTEMS[name])]
+        rows[name] = [row | {"q": [0.9, 0.1, 0.5, 0.5]} for row in rows_of(SYSTEMS[name])]
     _, report = make(rows, quality=("--quality-key", "q"))
     metrics = by_name(report)
     assert metrics["quality"]["values"][0]["scores"] == pytest.approx([0.5] * 6)
     weighted = load("vendi_embed").compute(predictions=ordered(SYSTEMS["wide"]), quality=[[0.9, 0.1, 0.5, 0.5]] * 6)
     assert metrics["quality_vendi_embed"]["values"][0]["scores"] == pytest.approx(weighted["quality_scores"], abs=1e-6)
     # A column may have any name, and a scale; above 1, it is no weight of a Vendi score.
-    rows = {name: [{**row, "gruen": [9, -1, 30, 2]} for row in of_system] for name, of_system in rows.items()}
+    rows = {name: [row | {"gruen": [9, -1, 30, 2]} for row in of_system] for name, of_system in rows.items()}
     metrics = by_name(make(rows, quality=("--quality-key", "gruen", "--quality-scale", "10"))[1])
     assert metrics["quality"]["values"][1]["scores"] == pytest.approx([1.0] * 6)
     assert metrics["quality"]["signature"].startswith("quality|column:gruen|")
@@ -410,7 +410,7 @@ def test_a_row_that_may_belong_to_any_set_is_an_error(tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS_OF_PIPES)
 def test_a_pipe_is_read_once(tmp_path, kind):
-    lines = [json.dumps({**row, "more": "x" * 2**13}) + "\n" for row in text_rows(SYSTEMS["wide"])]
+    lines = [json.dumps(row | {"more": "x" * 2**13}) + "\n" for row in text_rows(SYSTEMS["wide"])]
     with bounded(kind), pipe_of("".join(lines[::2] + lines[1::2]).encode(), kind, tmp_path / "pipe") as path:
         inputs = read_inputs(parse_options([str(path), "--text-key", "texts", "--id-key", "prompt"]))
     assert inputs.texts == [[sorted(texts) for texts in ordered(SYSTEMS["wide"])]]
@@ -518,7 +518,7 @@ def test_systems_in_one_file_are_not_pooled(tmp_path, capsys, name, are_lists):
 
 @pytest.mark.parametrize("rating", [1e300, -1e300, float("nan"), True, "x", None])
 def test_an_impossible_rating_is_a_bad_row(tmp_path, rating):
-    rows = [{**row, "q": [0.5, 2, 3, 4]} for row in rows_of(SYSTEMS["wide"])]
+    rows = [row | {"q": [0.5, 2, 3, 4]} for row in rows_of(SYSTEMS["wide"])]
     rows[2]["q"] = [0.5, rating, 3, 4]
     (path,) = write_systems(tmp_path, {"wide": rows})
     inputs = read_inputs(parse_options([str(path), "--text-key", "texts", "--id-key", "prompt", "--quality-key", "q"]))

@@ -57,7 +57,7 @@ def parse(report):
 def changed(report, **changes):
     """Return the report with changes, and its sentences."""
     report = copy.deepcopy(report) | changes
-    return {**report, "sentences": sentences(parse(report))}
+    return report | {"sentences": sentences(parse(report))}
 
 
 def hostile(report):
@@ -87,11 +87,11 @@ def with_systems(report, n):
         metric["values"] = [metric["values"][i] for i in origin]
         metric["order"] = list(range(n))
         metric["best"] = None
-        metric["tests"] = [{**metric["tests"][0], "a": i, "b": j, "p_holm": 0.5} for i, j in pairs]
+        metric["tests"] = [metric["tests"][0] | {"a": i, "b": j, "p_holm": 0.5} for i, j in pairs]
     likeness = report["likeness"]
-    likeness["pairs"] = [{**likeness["pairs"][0], "a": i, "b": j} for i, j in pairs]
+    likeness["pairs"] = [likeness["pairs"][0] | {"a": i, "b": j} for i, j in pairs]
     every = combinations_with_replacement(range(n), 2)
-    likeness["similarity"] = [{**likeness["similarity"][0], "a": i, "b": j} for i, j in every]
+    likeness["similarity"] = [likeness["similarity"][0] | {"a": i, "b": j} for i, j in every]
     return changed(report)
 
 

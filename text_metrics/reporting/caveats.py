@@ -1,7 +1,7 @@
 """Find caveats: faults in the texts that could mislead the readers of a report."""
 
-from collections.abc import Iterator, Mapping
-from itertools import chain, combinations
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, combinations, product
 from typing import Any
 
 import numpy as np
@@ -120,11 +120,7 @@ def _of_lengths(inputs: Inputs, same_length: bool) -> Iterator[Caveat]:
     """Name the systems whose texts differ in length from those of another one, or of people."""
     names = inputs.systems
     lengths = [word_counts(texts) for texts in inputs.by_system().values()]
-    apart = {}
-    for pair in combinations(range(len(names)), 2):
-        difference = _difference(*(lengths[i] for i in pair))
-        if difference is not None:
-            apart[pair] = difference
+    apart = _differences(lengths, combinations(range(len(names)), 2))
     if apart:
         first, second = _largest(apart)
         systems = sorted(set().union(*apart))
@@ -140,29 +136,30 @@ def _of_lengths(inputs: Inputs, same_length: bool) -> Iterator[Caveat]:
         yield Caveat(LENGTHS, sentence, systems, list(BY_LENGTH), is_doubt=True)
     if inputs.people is None:
         return
-    of_people = word_counts(chain.from_iterable(inputs.people.values()))
-    beside = {}
-    for i, of_system in enumerate(lengths):
-        difference = _difference(of_system, of_people)
-        if difference is not None:
-            beside[i] = difference
+    lengths.append(word_counts(chain.from_iterable(inputs.people.values())))
+    beside = _differences(lengths, product(range(len(names)), [len(names)]))
     if beside:
-        i = _largest(beside)
+        i, of_people = _largest(beside)
+        systems = [i for i, _ in beside]
         sentence = (
-            f"Texts of {names[i]} have {number(lengths[i].mean(), 1)} words, of people {number(of_people.mean(), 1)}. "
-            f"In doubt is how close {listed(names[i] for i in beside)} are to people."
+            f"Texts of {names[i]} have {number(lengths[i].mean(), 1)} words, of people "
+            f"{number(lengths[of_people].mean(), 1)}. In doubt is how close {listed(names[i] for i in systems)} are to "
+            "people."
         )
-        yield Caveat("lengths beside people", sentence, list(beside), ["vendi_embed"], is_doubt=True)
+        yield Caveat("lengths beside people", sentence, systems, ["vendi_embed"], is_doubt=True)
 
 
-def _difference(first: np.ndarray, second: np.ndarray) -> float | None:
-    """Return the difference of two mean lengths; None if it is too small to explain other numbers."""
-    difference = float(abs(first.mean() - second.mean()))
-    least = max(_LENGTHS_APART * np.sqrt((first.var() + second.var()) / 2), TIE)
-    return difference if difference >= least else None
+def _differences(lengths: list[np.ndarray], pairs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], float]:
+    """Return the differences of mean lengths by pair that are large enough to explain other numbers."""
+    differences = {}
+    for i, j in pairs:
+        difference = float(abs(lengths[i].mean() - lengths[j].mean()))
+        if difference >= max(_LENGTHS_APART * np.sqrt((lengths[i].var() + lengths[j].var()) / 2), TIE):
+            differences[i, j] = difference
+    return differences
 
 
-def _largest(differences: Mapping[Any, float]) -> Any:
+def _largest(differences: Mapping[tuple[int, int], float]) -> tuple[int, int]:
     """Return the key of the largest value, the first of equals."""
     return list(differences)[int(first_maximum(np.array(list(differences.values()))))]
 

@@ -5,7 +5,6 @@ Nothing is read but the report, as in `report.json`. Cells of tables are text, w
 
 import re
 from collections.abc import Sequence
-from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -296,8 +295,8 @@ def _stripped(report: Report) -> Table:
 def _cells(values: Sequence[tuple[float | None, Sequence[float] | None]], marks: Sequence[str] = ()) -> list[str]:
     """Format numbers, with a mark each, above their intervals, with as many decimals as these deserve."""
     digits = decimals(values)
-    pairs = zip_longest(values, marks, fillvalue="")
-    return [f"{number(value, digits)}{mark}\n{interval(ends, digits)}".strip() for (value, ends), mark in pairs]
+    marked = zip(values, marks or [""] * len(values), strict=True)
+    return [f"{number(value, digits)}{mark}\n{interval(ends, digits)}".strip() for (value, ends), mark in marked]
 
 
 def _shares(parts: Sequence[Partition]) -> list[str]:

@@ -80,10 +80,10 @@ def find_fonts(text: str) -> list[str]:
     for entry in entries if missing else ():
         # Some installed fonts cannot be read.
         with suppress(OSError, RuntimeError):
-            characters = get_font(entry.fname).get_charmap().keys()
-            if not missing.isdisjoint(characters):
+            drawn = get_font(entry.fname).get_charmap().keys()
+            if not missing.isdisjoint(drawn):
                 fonts.append(entry.name)
-                missing -= characters
+                missing -= drawn
     if missing:
         characters = "".join(map(chr, sorted(missing)))
         warn(
@@ -103,9 +103,8 @@ def system_style(i: int) -> dict[str, Any]:
     return {"color": _HUES[i % len(_HUES)], "marker": _SHAPES[i % len(_SHAPES)]}
 
 
-@styled()
 def to_svg(figure: Figure, description: str) -> str:
-    """Draw a figure as SVG without a date; its description is for those who cannot see it."""
+    """Draw a `styled` figure as SVG without a date; its description is for those who cannot see it."""
     file = io.StringIO()
     # Unlike `savefig`, it does not draw twice.
     FigureCanvasSVG(figure).print_svg(file, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
@@ -116,9 +115,8 @@ def to_svg(figure: Figure, description: str) -> str:
     return printable(f'<svg role="img" aria-label="{escape(description)}"{svg}')
 
 
-@styled()
 def to_pdf(figure: Figure) -> bytes:
-    """Draw a figure as PDF without a date."""
+    """Draw a `styled` figure as PDF without a date."""
     file = io.BytesIO()
     FigureCanvasPdf(figure).print_pdf(file, metadata=dict.fromkeys(("CreationDate", "Creator", "Producer")))
     return file.getvalue()

@@ -264,7 +264,7 @@ class Report:
         """Means and the ends of their intervals, a row for each system in the order of the report."""
         import pandas as pd
 
-        columns = {}
+        columns: dict[str, list[Any]] = {}
         for metric in self.metrics:
             columns[metric.name] = [value.mean for value in metric.values]
             for end, name in enumerate(("low", "high")):
