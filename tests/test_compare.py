@@ -199,7 +199,8 @@ def test_answers_against_peoples_and_signatures_that_differ(run, tmp_path):
     assert re.search(r"differ in n_answers: 2.* and 1", out)
     # In CSV, lists are JSON.
     paths = [write_data(tmp_path / f"{name}.csv", rows) for name, rows in (("a", a), ("b", b))]
-    assert run(*paths, *options)[1].splitlines()[3:] == out.splitlines()[3:]
+    of_csv = run(paths[0], paths[1], *options)[1]
+    assert of_csv.splitlines()[3:] == out.splitlines()[3:]
     assert "a.jsonl, row 1 has no 'gold'" in run(a, b, *options[:-1], "gold")[2]
 
 
@@ -250,8 +251,8 @@ BY_ID = (*BLEU, "--text-key", "t", "--id-key", "id")
     ],
 )
 def test_bad_input_is_named(run, a, b, options, message):
-    metric = () if "--metric" in options else BLEU
-    code, out, shown = run(a, b, *metric, *options)
+    options = options if "--metric" in options else list(BLEU) + options
+    code, out, shown = run(a, b, *options)
     assert (code, out) == (2, "")
     assert message in shown
 

@@ -89,8 +89,8 @@ def make(tmp_path, cache):
 def whole(tmp_path_factory, cache):
     """The report of three systems, with quality and people."""
     folder = tmp_path_factory.mktemp("whole")
-    people = write_systems(folder, {"people": PEOPLE})
-    code, report = run(folder, *write_systems(folder, SYSTEMS), "--people", *people, "--cache-dir", cache, quality=())
+    (people,) = write_systems(folder, {"people": PEOPLE})
+    code, report = run(folder, *write_systems(folder, SYSTEMS), "--people", people, "--cache-dir", cache, quality=())
     assert code == 0
     return report
 
@@ -527,6 +527,7 @@ def test_an_impossible_rating_is_a_bad_row(tmp_path, rating):
 
 EMOJI = ["😀", "🎸", "🚀", "🌲", "🍕", "🐙", "⚽", "🎻", "🧊", "🪁"]
 CHINESE = ["今天天气很好我们去公园", "他在图书馆里看书", "小猫在窗台上睡觉", "火车晚点了半个小时"]
+RUSSIAN = ["Привет всем друзьям и соседям", "", "Привет"]
 GERMAN = ["Die Kinder spielen im Garten hinter dem Haus.", "Gestern hat es den ganzen Tag geregnet, sagte sie."]
 BY_ENCODER = {"vendi_embed", "n_classes", "chamfer_diversity"}
 # Texts of a system on each prompt, settings, what says nothing about it, and the caveat.
@@ -540,7 +541,7 @@ UNREADABLE = {
     "German": (GERMAN, {}, BY_ENCODER, "language"),
     "English": (WIDE, {}, set(), None),
     # Too few to give up its scores.
-    "a quarter": ([*WIDE, *WIDE, "Привет всем друзьям и соседям", "", "Привет"], {}, set(), "unknown script"),
+    "a quarter": (WIDE * 2 + RUSSIAN, {}, set(), "unknown script"),
 }
 
 
