@@ -1,6 +1,7 @@
 """text-metrics compare: two systems, item by item."""
 
 import json
+import math
 import re
 
 import numpy as np
@@ -67,8 +68,9 @@ def compare_scores(first, second):
     """Compare the scores of pairs of items."""
     sides = []
     for scores in (first, second):
-        sides.append(compare.Side("", [""] * len(scores), [None] * len(scores), scores))
-    return compare.compare_sides(compare.Pair(sides, is_paired=True), 0.95, has_clusters=False, bounds=None)
+        sides.append(compare.Side("", [None] * len(scores), scores))
+    pair = compare.Pair(sides, is_paired=True)
+    return compare.compare_sides(pair, 0.95, has_clusters=False, bounds=(-math.inf, math.inf))
 
 
 @pytest.mark.parametrize(
@@ -85,6 +87,18 @@ def test_scores_and_means_that_differ_by_rounding_tie(differences, counts):
     result = compare_scores(second + differences, second)
     assert (result["a_higher"], result["b_higher"], result["equal"]) == counts
     assert (result["p"], result["n_needed"]) == (1, None)
+
+
+@pytest.mark.parametrize("pairing", ["--by-line", "--unpaired"])
+def test_the_interval_of_a_difference_is_of_possible_differences(result_of, pairing):
+    """The Vendi score of two texts is 1 to 2."""
+    wide = [["A dog barks.", "Rain falls on the sea."]] * 4 + [["A dog barks.", "A dog barks."]]
+    same = [["A dog barks.", "A dog barks."]] * 4 + [["A dog barks.", "A dog is barking."]]
+    a, _ = result_of(wide, same, "--metric", "vendi_embed", pairing)
+    b, _ = result_of(same, wide, "--metric", "vendi_embed", pairing)
+    assert a["difference"]["interval"][1] == 1
+    assert b["difference"]["interval"] == pytest.approx([-1, -a["difference"]["interval"][0]])
+    assert (a["difference"]["interval"][0] > 0) == (a["p"] < 0.05)
 
 
 def test_the_number_of_items_needed_scales_the_smallest_difference(rng):
@@ -106,13 +120,13 @@ def test_items_are_paired_by_id_or_by_line(run):
 
 def test_sets_of_one_cluster_are_not_independent(run, result_of):
     a = [{"id": i, "topic": i // 2, "texts": members} for i, members in enumerate(SETS + OTHER)]
-    b = [{**row, "texts": ["a b", "c d"]} for row in a]
+    b = [row | {"texts": ["a b", "c d"]} for row in a]
     options = (*BLEU, "--text-key", "texts", "--id-key", "id", "--cluster-key", "topic")
     result, _ = result_of(a, b, *options)
     assert (result["n"], result["n_units"]) == (10, 5)
     differences = np.array([item["a"] - item["b"] for item in result["items"]])
     assert result["p"] == pytest.approx(mean_p(mean_estimate(differences, np.arange(10) // 2)))
-    code, _, shown = run(a, [{**row, "topic": 7} for row in a], *options)
+    code, _, shown = run(a, [row | {"topic": 7} for row in a], *options)
     assert (code, "a.jsonl, row 1" in shown, "topic" in shown) == (2, True, True)
 
 
@@ -133,7 +147,7 @@ def test_rows_of_one_text_are_sets_by_their_id(run, result_of, tmp_path, load, m
     assert first["items"][0]["a"] == pytest.approx(np.mean(expected["scores"]), abs=1e-6)
     # Two systems of one file.
     systems = {"x": SETS, "y": OTHER}
-    rows = [{**row, "m": name} for name, sets in systems.items() for row in of_single_texts(sets)]
+    rows = [row | {"m": name} for name, sets in systems.items() for row in of_single_texts(sets)]
     path = write_jsonl(tmp_path / "all.jsonl", rows)
     both, _ = result_of(path, None, *options, "--system-key", "m")
     assert both.pop("systems") == ["x", "y"]
@@ -185,7 +199,8 @@ def test_answers_against_peoples_and_signatures_that_differ(run, tmp_path):
     assert re.search(r"differ in n_answers: 2.* and 1", out)
     # In CSV, lists are JSON.
     paths = [write_data(tmp_path / f"{name}.csv", rows) for name, rows in (("a", a), ("b", b))]
-    assert run(*paths, *options)[1].splitlines()[3:] == out.splitlines()[3:]
+    of_csv = run(paths[0], paths[1], *options)[1]
+    assert of_csv.splitlines()[3:] == out.splitlines()[3:]
     assert "a.jsonl, row 1 has no 'gold'" in run(a, b, *options[:-1], "gold")[2]
 
 
@@ -209,7 +224,7 @@ BY_ID = (*BLEU, "--text-key", "t", "--id-key", "id")
     [
         # Names are checked before files are read.
         (NOTHING, NOTHING, ["--metric", "self_blue", "--by-line"], "'self_bleu'"),
-        (NOTHING, NOTHING, [*BLEU, "--by-line", "--result", "quality"], "--result must be one of scores"),
+        (NOTHING, NOTHING, ["--by-line", "--result", "quality"], "--result must be one of scores"),
         # 1 over what is averaged: the mean of the values over sets means nothing.
         (
             NOTHING,
@@ -217,25 +232,26 @@ BY_ID = (*BLEU, "--text-key", "t", "--id-key", "id")
             ["--metric", "vendi_embed", "--text-key", "t", "--by-line", "--result", "pairs_scores"],
             "--result must be one of scores, quality_scores",
         ),
-        (NOTHING, NOTHING, [*BLEU, "--by-line", "--column", "quality=q"], "--column quality"),
-        (NOTHING, NOTHING, [*BLEU, "--by-line", "--reference-key", "people"], "--reference-key"),
-        (NOTHING, NOTHING, [*BLEU, "--by-line", "--confidence", "95"], "confidence"),
-        ("nowhere.jsonl", SETS, [*BLEU, "--by-line"], "nowhere.jsonl does not exist"),
+        (NOTHING, NOTHING, ["--by-line", "--column", "quality=q"], "--column quality"),
+        (NOTHING, NOTHING, ["--by-line", "--reference-key", "people"], "--reference-key"),
+        (NOTHING, NOTHING, ["--by-line", "--confidence", "95"], "confidence"),
+        ("nowhere.jsonl", SETS, ["--by-line"], "nowhere.jsonl does not exist"),
         (SETS, OTHER, ["--metric", "self_bleu", "--by-line", "--setting", "max_order"], "--setting must be NAME=VALUE"),
         (SETS, OTHER, ["--metric", "self_bleu", "--by-line", "--setting", "max_order=0"], "max_order must be"),
         (SETS, OTHER, ["--metric", "self_bleu", "--by-line", "--setting", "order=2"], "no argument 'order'"),
-        (SETS, OTHER, [*BLEU, "--by-line", "--text-key", "texts"], "a.jsonl, row 1 must be an object with 'texts'"),
-        (SETS, OTHER, [*BLEU, "--id-key", "id"], "a.jsonl, row 1 must be an object with 'id'"),
-        (SETS, SETS[:4], [*BLEU, "--by-line"], "a.jsonl, row 5"),
-        (["a b", "c d"], ["a b", "c d"], [*BLEU, "--by-line"], "a.jsonl, row 1 a row is one text"),
-        ([["a", "b"], 7], SETS[:2], [*BLEU, "--by-line"], "a.jsonl, row 2 a row must be a text or a list"),
-        ([{"t": ["a"]}], [{"t": ["a"]}], [*BLEU, "--by-line"], "row 1 is an object: pass --text-key, one of t"),
+        (SETS, OTHER, ["--by-line", "--text-key", "texts"], "a.jsonl, row 1 must be an object with 'texts'"),
+        (SETS, OTHER, ["--id-key", "id"], "a.jsonl, row 1 must be an object with 'id'"),
+        (SETS, SETS[:4], ["--by-line"], "a.jsonl, row 5"),
+        (["a b", "c d"], ["a b", "c d"], ["--by-line"], "a.jsonl, row 1 a row is one text"),
+        ([["a", "b"], 7], SETS[:2], ["--by-line"], "a.jsonl, row 2 a row must be a text or a list"),
+        ([{"t": ["a"]}], [{"t": ["a"]}], ["--by-line"], "row 1 is an object: pass --text-key, one of t"),
         ([ROW], [{"t": ["a"]}], BY_ID, "b.jsonl, row 1 has no 'id': it has t"),
         ([ROW], [{"id": 2, "t": ["a"]}], BY_ID, "a.jsonl, row 1: id '1' is not in "),
         ([ROW], [ROW, {"id": 2, "t": ["a"]}], BY_ID, "b.jsonl, row 2: id '2' is not in "),
     ],
 )
 def test_bad_input_is_named(run, a, b, options, message):
+    options = options if "--metric" in options else list(BLEU) + options
     code, out, shown = run(a, b, *options)
     assert (code, out) == (2, "")
     assert message in shown

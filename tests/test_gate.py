@@ -295,6 +295,14 @@ def test_an_interval_of_drift_covers_items_and_nights(rng):
     assert low < -night.error < night.error < high
 
 
+def test_an_interval_of_drift_is_of_possible_differences(run, rng, tmp_path):
+    """Of two nights that differ by much, the interval would be wider than the range of self-BLEU."""
+    for name, n_words in (("n1", 12), ("n2", 2), ("n3", 12)):
+        write_jsonl(tmp_path / f"{name}.jsonl", night(rng, n_words))
+        assert run("score", f"{name}.jsonl", *GATE)[0] == 0
+    assert summary_of("n3")["against"]["difference"]["interval"] == [-1, 1]
+
+
 def test_what_is_in_use_has_a_code_of_its_own(run, rng, tmp_path):
     data = write_jsonl(tmp_path / "n1.jsonl", night(rng, 12))
     with locked(tmp_path / "n1.jsonl.self_bleu.jsonl.parts" / "lock"):

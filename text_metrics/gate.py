@@ -2,13 +2,14 @@
 
 import fcntl
 import json
+import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from text_metrics.core_api import TIE, Estimate
+from text_metrics.core_api import TIE, Bounds, Estimate
 from text_metrics.files.storage import named_writing, open_file, parse_json, to_json
 from text_metrics.files.written import mark
 from text_metrics.options import Options
@@ -149,9 +150,9 @@ def history_of(options: Options, name: str) -> list[dict[str, Any]]:
 
 
 def compare_with_history(
-    summary: Mapping[str, Any], name: str, history: Sequence[Mapping[str, Any]], options: Options
+    summary: Mapping[str, Any], name: str, history: Sequence[Mapping[str, Any]], options: Options, bounds: Bounds
 ) -> dict[str, Any]:
-    """Compare the score of a summary, which has this name, with the last ones of a history.
+    """Compare the score of a summary, which has this name and range, with the last ones of a history.
 
     Summaries that missed a limit are left out, and for a retry, those from that of the same job on.
 
@@ -159,7 +160,7 @@ def compare_with_history(
     without any score. Raises a ValueError if a summary has other settings.
     """
     from text_metrics.jobs.summary import merge_signatures
-    from text_metrics.statistics import drift
+    from text_metrics.statistics import difference_bounds, drift
 
     nights = []
     for night in history:
@@ -176,7 +177,14 @@ def compare_with_history(
         raise ValueError(f"{options.against}: {error} Begin another history.") from None
     if not nights or summary[name] is None:
         return result
-    return result | drift(_estimate(summary, name), [_estimate(night, name) for night in nights], options.confidence)
+    earlier = [_estimate(night, name) for night in nights]
+    possible = difference_bounds(bounds, [_size(summary), sum(map(_size, nights)) / len(nights)])
+    return result | drift(_estimate(summary, name), earlier, options.confidence, possible)
+
+
+def _size(summary: Mapping[str, Any]) -> float:
+    """Return the mean number of texts of a set, by which its score may be bounded."""
+    return summary["n_texts"] / summary["n_scores"] if summary.get("n_scores") else math.inf
 
 
 def _estimate(summary: Mapping[str, Any], name: str) -> Estimate:

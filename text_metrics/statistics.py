@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from text_metrics.core_api import ROUNDING, TIE, UNBOUNDED, Estimate, mean_estimate
+from text_metrics.core_api import ROUNDING, TIE, UNBOUNDED, Bounds, Estimate, mean_estimate
 
 RESAMPLES = 9999
 _SEED = 0
@@ -69,8 +69,20 @@ def mean_p(difference: Estimate) -> float | None:
     return 1.0 if difference.error == 0 and difference.value == 0 else None
 
 
+def difference_bounds(bounds: Bounds, sizes: Sequence[float]) -> Bounds:
+    """Return the range of the difference of two scores of this range, of sets with these two numbers of texts."""
+    low, high = bounds
+    first, second = (high(size) if callable(high) else high for size in sizes)
+    return low - second, first - low
+
+
 def paired_test(
-    first: np.ndarray, second: np.ndarray, level: float, units: np.ndarray | None = None, n_tests: int = 1
+    first: np.ndarray,
+    second: np.ndarray,
+    level: float,
+    units: np.ndarray | None = None,
+    n_tests: int = 1,
+    bounds: Bounds = UNBOUNDED,
 ) -> dict[str, Any]:
     """Test the mean difference of paired scores; differences below `TIE` count as 0.
 
@@ -79,6 +91,7 @@ def paired_test(
     first, second : ndarrays of shape (n,)
     units : ndarray of shape (n,), int: equal for scores that are not independent
     n_tests : number of tests for which Holm's procedure adjusts p, for `smallest_difference`
+    bounds : range of a difference, as `difference_bounds` gives it
 
     Returns
     -------
@@ -88,17 +101,17 @@ def paired_test(
     """
     differences = np.where(np.abs(first - second) < TIE, 0.0, first - second)
     mean = mean_estimate(differences, units)
-    return {"n_units": mean.n, **_test(mean, level, n_tests)}
+    return {"n_units": mean.n, **_test(mean, level, bounds, n_tests)}
 
 
-def unpaired_test(first: Estimate, second: Estimate, level: float) -> dict[str, Any]:
+def unpaired_test(first: Estimate, second: Estimate, level: float, bounds: Bounds = UNBOUNDED) -> dict[str, Any]:
     """Test the difference of the means of two independent samples by Welch's t test after Hall's transformation.
 
     Returns
     -------
     dict with the entries of `paired_test`; n_units is the number of both samples
     """
-    return {"n_units": first.n + second.n, **_test(contrast([first, second], [1, -1]), level)}
+    return {"n_units": first.n + second.n, **_test(contrast([first, second], [1, -1]), level, bounds)}
 
 
 def contrast(estimates: Sequence[Estimate], weights: Sequence[float]) -> Estimate:
@@ -130,12 +143,12 @@ def contrast(estimates: Sequence[Estimate], weights: Sequence[float]) -> Estimat
     return Estimate(freedom + 1, value, math.sqrt(variance), asymmetry * math.sqrt(freedom + 1))
 
 
-def drift(latest: Estimate, earlier: Sequence[Estimate], level: float) -> dict[str, Any]:
+def drift(latest: Estimate, earlier: Sequence[Estimate], level: float, bounds: Bounds = UNBOUNDED) -> dict[str, Any]:
     """Compare the latest mean with the average of earlier ones.
 
     Means vary because each is over a sample of items, and because times differ. The interval covers both: it is the
     union of the one of `contrast`, over items, and, of two means or more, of Student's prediction interval of another
-    one, over times.
+    one, over times. `bounds` are the range of a difference.
 
     Returns
     -------
@@ -150,13 +163,12 @@ def drift(latest: Estimate, earlier: Sequence[Estimate], level: float) -> dict[s
     for each in (over_items, predicted):
         if each.error >= 0:
             # What does not vary is exact.
-            ends += each.interval(level) or [each.value]
+            ends += each.interval(level, bounds) or [each.value]
     interval = [min(ends), max(ends)] if ends else None
     return {"mean": over_times.value, "difference": {"mean": over_items.value, "interval": interval}}
 
 
-def _test(difference: Estimate, level: float, n_tests: int = 1) -> dict[str, Any]:
-    """Test the hypothesis that a mean difference is 0; one below `TIE` is."""
+def _test(difference: Estimate, level: float, bounds: Bounds, n_tests: int = 1) -> dict[str, Any]:
     p = mean_p(difference)
     smallest = None
     if difference.error > 0:
@@ -164,7 +176,8 @@ def _test(difference: Estimate, level: float, n_tests: int = 1) -> dict[str, Any
         smallest = float(difference.error * stdtrit(difference.n - 1, quantiles).sum())
     return {
         "difference": difference.value,
-        "interval": difference.interval(level, UNBOUNDED),
+        "interval": difference.interval(level, bounds),
+        # A mean difference below `TIE` is 0.
         "p": 1.0 if p is not None and abs(difference.value) < TIE else p,
         "smallest_difference": smallest,
     }
@@ -241,11 +254,10 @@ class Leads:
         return high
 
     def _smallest_on(self, n: int) -> float:
-        """Return the lead that is found on n units in 80 % of the studies."""
         return float(np.quantile(self._least_found(n), POWER, method="inverted_cdf"))
 
     def _least_found(self, n: int) -> np.ndarray:
-        """Return the least lead that is found in each simulated study of n units: (studies,)."""
+        """Simulate studies of n units, and return the least lead that is found in each: (studies,)."""
         mean, square, cube = self._simulate(n)
         variance = (square - mean**2).clip(min=TIE**2)
         skewness = (cube - 3 * mean * square + 2 * mean**3) / variance**1.5 / np.sqrt(n)

@@ -45,7 +45,7 @@ from text_metrics.gate import check_limits, ends, missed_limits
 from text_metrics.loading import load_metric
 from text_metrics.questions.sets import score_sets
 from text_metrics.reporting.formats import count, estimate, number, with_p
-from text_metrics.statistics import TIE, paired_test, unpaired_test
+from text_metrics.statistics import TIE, difference_bounds, paired_test, unpaired_test
 from text_metrics.texts import PROMPT, Marks, to_signature
 
 # The numbers that may have limits: the difference, the ends of its interval, its p-value, and both means.
@@ -56,26 +56,13 @@ System = tuple[str, dict[str, Unit]]
 
 @dataclass
 class Side:
-    """A system that is compared: its items, in order.
-
-    name : for errors
-    ids, units : of each item
-    scores : ndarray of shape (number of items,), with their signature and the mean number of texts of an item
-    """
+    """A system that is compared: its items, in order, their scores, (n,), and the mean number of texts of an item."""
 
     name: str
-    ids: list[str]
     units: list[Unit]
     scores: np.ndarray = field(default_factory=lambda: np.empty(0))
     signature: str = ""
     size: float = math.inf
-
-    def select(self, mask: np.ndarray) -> None:
-        """Keep the items that a mask has."""
-        self.ids = list(itertools.compress(self.ids, mask))
-        self.units = list(itertools.compress(self.units, mask))
-        if len(self.scores):
-            self.scores = self.scores[mask]
 
 
 @dataclass
@@ -88,7 +75,7 @@ class Pair:
     @property
     def n_items(self) -> int:
         """The number of items of both sides: a pair is one."""
-        first, second = (len(side.ids) for side in self.sides)
+        first, second = (len(side.units) for side in self.sides)
         return first if self.is_paired else first + second
 
     @property
@@ -113,14 +100,14 @@ class Pair:
         if not (first.any() and second.any()):
             raise ValueError(message)
         for side, mask in zip(self.sides, (first, second), strict=True):
-            side.select(mask)
+            side.units = list(itertools.compress(side.units, mask))
+            side.scores = side.scores[mask] if len(side.scores) else side.scores
 
 
 def read_pair(options: cli.Options, reader: Reader) -> tuple[list[System], Counter[str]]:
     """Read two systems, of two files or of one; returns them, and counts of repeated rows.
 
-    Raises a ValueError for a bad row, for another number of systems, or, unless they are unpaired, for a prompt that
-    only one has, or whose clusters differ.
+    Raises a ValueError for a bad row, for another number of systems, and for items that are not paired but should be.
     """
     systems: list[System] = []
     repeats = Counter[str]()
@@ -138,11 +125,14 @@ def read_pair(options: cli.Options, reader: Reader) -> tuple[list[System], Count
                 check_one_system(path, units, [options.text_key, options.id_key, *options.columns.values()])
             repeats.update(count_repeats(units))
         systems += sets_by_system.items()
-    if options.systems:
-        systems = _select_systems(systems, options.systems)
+    if names := options.systems:
+        by_name = dict(systems)
+        if len(set(names)) < 2 or not by_name.keys() >= set(names):
+            raise ValueError(f"--systems must be two of {', '.join(by_name)}. Got {' and '.join(names)}.")
+        systems = [(name, by_name[name]) for name in names]
     if len(systems) != 2 or (len(options.files) == 2) == bool(options.system_key):
-        names = ", ".join(name for name, _ in systems)
-        raise ValueError(f"pass two files, or one file with --system-key, which has two systems. Got {names}.")
+        got = ", ".join(name for name, _ in systems)
+        raise ValueError(f"pass two files, or one file with --system-key, which has two systems. Got {got}.")
     if not options.unpaired:
         _check_pairs(options, systems)
     return systems, repeats
@@ -164,31 +154,19 @@ def _check_pairs(options: cli.Options, systems: list[System]) -> None:
                 raise ValueError(f"{where}: {key} {prompt!r:.80} {problem}.")
 
 
-def _select_systems(systems: list[System], names: Sequence[str]) -> list[System]:
-    """Return two systems by name; raises a ValueError for a name that none has, or twice the same."""
-    by_name = dict(systems)
-    if len(set(names)) < 2 or not by_name.keys() >= set(names):
-        raise ValueError(f"--systems must be two of {', '.join(by_name)}. Got {' and '.join(names)}.")
-    return [(name, by_name[name]) for name in names]
-
-
 def choose_size(metric: Any, pair: Pair) -> int | None:
-    """Choose the number of texts to which all sets are rarefied, as a report does.
+    """Choose the number of texts to which all sets are rarefied, as a report does; None if their sizes do not matter.
 
-    Where the sets of a prompt, or of unpaired systems, differ in size, the larger one may score as more diverse for its
-    size alone. Then, prompts with fewer than two texts of a system are left out.
-
-    Returns None where the sets of each prompt have one size, or the metric does not score sets. Raises a ValueError for
-    a metric of another package, which may score anything.
+    Prompts with fewer than two texts of a system are then left out. Raises a ValueError for a metric of another
+    package, which may score anything.
     """
     items = getattr(metric, "items", None)
-    n_unequal = pair.n_unequal
-    if items in (TEXTS, QUESTIONS) or not n_unequal:
+    if items in (TEXTS, QUESTIONS) or not pair.n_unequal:
         return None
     if items is None:
         raise ValueError(
-            f"the sets of {count(n_unequal, 'prompt')} differ in size, and {metric.name} cannot be rarefied, because "
-            "it does not declare its settings: pass --no-rarefy to score the sets as they are."
+            f"the sets of {count(pair.n_unequal, 'prompt')} differ in size, and {metric.name} cannot be rarefied, "
+            "because it does not declare its settings: pass --no-rarefy to score the sets as they are."
         )
     have_two = [sizes > 1 for sizes in pair.sizes]
     pair.select(have_two, "no prompt has two texts or more of both systems: pass --no-rarefy to score all sets.")
@@ -221,22 +199,6 @@ def score(
     return scores, str(result.get("signature", metric.name)), float(sizes.mean() if k is None else k)
 
 
-def _results(test: dict[str, Any], confidence: float) -> dict[str, Any]:
-    """Name the results of a test for the output."""
-    n_units = test["n_units"]
-    mean = test["difference"]
-    smallest = test["smallest_difference"]
-    is_tie = smallest is None or abs(mean) < TIE
-    return {
-        "n_units": n_units,
-        "confidence": confidence,
-        "difference": {"mean": mean, "interval": test["interval"]},
-        "p": test["p"],
-        "smallest_difference": smallest,
-        "n_needed": None if is_tie else math.ceil(n_units * (smallest / mean) ** 2),
-    }
-
-
 def show(result: dict[str, Any]) -> str:
     """Format a comparison as text."""
     left_out = f" ({result['left_out']:,} without a score)" if result["left_out"] else ""
@@ -245,11 +207,11 @@ def show(result: dict[str, Any]) -> str:
     for name, title in zip(("a", "b", "difference"), titles, strict=True):
         lines.append(f"  {title:<40} {estimate(result[name]['mean'], result[name]['interval'], 4)}")
     units = count(result["n_units"], "item" if result["n_units"] == result["n"] else "cluster")
-    is_paired = "equal" in result
-    if is_paired:
+    test = "Welch's t test of unpaired items"
+    if "equal" in result:
+        test = "t test of the mean difference"
         times = f"A is higher {result['a_higher']} times, B {result['b_higher']} times, equal {result['equal']} times"
         lines.append(f"  {times}")
-    test = "t test of the mean difference" if is_paired else "Welch's t test of unpaired items"
     lines += [
         f"  {with_p(result['p'])} ({test}, corrected for skewness)",
         f"  intervals: level {result['confidence']:g}, over {units}",
@@ -338,7 +300,7 @@ def main() -> int:
     for system, sets in systems:
         # Paired sides have the order of the first one.
         ids = list(sets if options.unpaired else systems[0][1])
-        sides.append(Side(system, ids, [sets[prompt] for prompt in ids]))
+        sides.append(Side(system, [sets[prompt] for prompt in ids]))
     pair = Pair(sides, not options.unpaired)
     n_all = pair.n_items
     k = None if options.no_rarefy else choose_size(metric, pair)
@@ -362,7 +324,7 @@ def main() -> int:
         "sizes": {each: [int(part.min()), int(part.max())] for each, part in zip("ab", pair.sizes, strict=True)},
         "n_unequal": 0 if getattr(metric, "items", None) == TEXTS else pair.n_unequal,
         "rarefied_to": k,
-        **compare_sides(pair, options.confidence, options.cluster_key is not None, bounds.get(name)),
+        **compare_sides(pair, options.confidence, options.cluster_key is not None, bounds.get(name) or UNBOUNDED),
         "signatures": [side.signature for side in sides],
     }
     if options.strip:
@@ -377,7 +339,7 @@ def main() -> int:
     return EXIT_LIMIT if missed_limits(options, values) else 0
 
 
-def compare_sides(pair: Pair, confidence: float, has_clusters: bool, bounds: Bounds | None) -> dict[str, Any]:
+def compare_sides(pair: Pair, confidence: float, has_clusters: bool, bounds: Bounds) -> dict[str, Any]:
     """Test the difference of the means of two sides, and estimate both; returns entries of the output.
 
     Differences below `TIE`, of items and of means, count as ties.
@@ -388,28 +350,39 @@ def compare_sides(pair: Pair, confidence: float, has_clusters: bool, bounds: Bou
         clusters.append(parse_confidence_by(labels, len(side.units), "item"))
     first, second = (side.scores for side in pair.sides)
     means = [mean_estimate(side.scores, units) for side, units in zip(pair.sides, clusters, strict=True)]
-    result: dict[str, Any] = {"n": pair.n_items}
+    possible = difference_bounds(bounds, [side.size for side in pair.sides])
     if pair.is_paired:
-        result |= _results(paired_test(first, second, confidence, clusters[0]), confidence)
-        differences = first - second
-        result["a_higher"] = int((differences >= TIE).sum())
-        result["b_higher"] = int((differences <= -TIE).sum())
-        result["equal"] = result["n"] - result["a_higher"] - result["b_higher"]
+        test = paired_test(first, second, confidence, clusters[0], bounds=possible)
     else:
-        result |= _results(unpaired_test(means[0], means[1], confidence), confidence)
-    for name, side, mean in zip("ab", pair.sides, means, strict=True):
-        result[name] = {"mean": mean.value, "interval": mean.interval(confidence, bounds or UNBOUNDED, side.size)}
+        test = unpaired_test(means[0], means[1], confidence, possible)
+    mean = test["difference"]
+    smallest = test["smallest_difference"]
+    is_tie = smallest is None or abs(mean) < TIE
+    result: dict[str, Any] = {
+        "n": pair.n_items,
+        "n_units": test["n_units"],
+        "confidence": confidence,
+        "difference": {"mean": mean, "interval": test["interval"]},
+        "p": test["p"],
+        "smallest_difference": smallest,
+        "n_needed": None if is_tie else math.ceil(test["n_units"] * (smallest / mean) ** 2),
+    }
+    if pair.is_paired:
+        result["a_higher"] = int((first - second >= TIE).sum())
+        result["b_higher"] = int((first - second <= -TIE).sum())
+        result["equal"] = result["n"] - result["a_higher"] - result["b_higher"]
+    for name, side, of_side in zip("ab", pair.sides, means, strict=True):
+        result[name] = {"mean": of_side.value, "interval": of_side.interval(confidence, bounds, side.size)}
         if not pair.is_paired:
-            result[name] |= {"n": len(side.scores), "n_units": mean.n}
+            result[name] |= {"n": len(side.scores), "n_units": of_side.n}
     return result
 
 
 def _items(pair: Pair) -> list[dict[str, Any]]:
     """Return the scores of each item: both of a pair, or one."""
-    if pair.is_paired:
-        scores = (side.scores.tolist() for side in pair.sides)
-        return [{"id": prompt, "a": a, "b": b} for prompt, a, b in zip(pair.sides[0].ids, *scores, strict=True)]
     rows = []
     for name, side in zip("ab", pair.sides, strict=True):
-        rows += [{"id": prompt, name: value} for prompt, value in zip(side.ids, side.scores.tolist(), strict=True)]
-    return rows
+        items = zip(side.units, side.scores.tolist(), strict=True)
+        rows.append([{"id": str(unit.id), name: value} for unit, value in items])
+    first, second = rows
+    return [a | b for a, b in zip(first, second, strict=True)] if pair.is_paired else first + second

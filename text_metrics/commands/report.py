@@ -50,37 +50,36 @@ _FILES += ("table.tex", "tables.tex", "methods.tex", "signatures.tex", "refs.bib
 def parse_options(words: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line, with `files` by name; raises a ValueError if it is invalid."""
     parser = Parser(__doc__)
+    add = parser.add_argument
     help = "a system: a file or folder that `text-metrics score` reads, or after NAME= several, as in NAME=runs/*.jsonl"
-    parser.add_argument("files", nargs="+", metavar="[NAME=]FILE", help=help)
+    add("files", nargs="+", metavar="[NAME=]FILE", help=help)
     add_keys(parser, clusters=False)
     pairing = parser.add_mutually_exclusive_group(required=True)
     pairing.add_argument("--id-key", metavar="KEY", help="which prompt a row belongs to")
     pairing.add_argument("--by-line", action="store_true", help="equal rows of all files are of one prompt")
     add_one_system(parser)
-    parser.add_argument("--people", type=parse_path, metavar="FILE", help="texts of people, with the same columns")
-    parser.add_argument(
-        "--quality", choices=("gruen", "none"), default="gruen", help="how texts are rated; gruen is slow"
-    )
-    parser.add_argument("--quality-key", metavar="KEY", help="the quality of each text, instead of --quality")
-    parser.add_argument("--quality-scale", type=float, default=1, metavar="N", help="divide it by this, such as 10")
+    add("--people", type=parse_path, metavar="FILE", help="texts of people, with the same columns")
+    add("--quality", choices=("gruen", "none"), default="gruen", help="how texts are rated; gruen is slow")
+    add("--quality-key", metavar="KEY", help="the quality of each text, instead of --quality")
+    add("--quality-scale", type=float, default=1, metavar="N", help="divide it by this, such as 10")
     help = (
         "classes=KEY: the class of each text among those of its prompt, as a judge gave it, for the number of meanings"
     )
-    parser.add_argument("--column", action="append", default=[], metavar="ARGUMENT=KEY", help=help)
+    add("--column", action="append", default=[], metavar="ARGUMENT=KEY", help=help)
     help = "score also the texts cut to the words of the shortest of their prompt, beside the whole ones"
-    parser.add_argument("--same-length", action="store_true", help=help)
-    parser.add_argument("--out", type=Path, default=Path("report"), help="folder of the report; `report` by default")
-    parser.add_argument("--cache-dir", type=Path, help="folder in which embeddings are kept after the report")
+    add("--same-length", action="store_true", help=help)
+    add("--out", type=Path, default=Path("report"), help="folder of the report; `report` by default")
+    add("--cache-dir", type=Path, help="folder in which embeddings are kept after the report")
     add_settings(parser, f"a setting of the encoder, semantic_entropy or self_bleu: {', '.join(SETTINGS)}")
     add_confidence(parser, "level of the intervals; a difference is significant if p is below 1 minus the level")
     help = (
         "keep systems in the order given, or by the number in their names, as in T=0.3 and T=1, with a line in figures"
     )
-    parser.add_argument("--order", action="store_true", help=help)
+    add("--order", action="store_true", help=help)
     help = "say how many prompts find a system first whose mean Vendi score leads by X"
-    parser.add_argument("--difference", type=float, metavar="X", help=help)
-    parser.add_argument("--columns", help="metrics of table.tex by their names in report.json, separated by commas")
-    parser.add_argument("--no-texts", action="store_true", help="show no text; values of --id-key are still shown")
+    add("--difference", type=float, metavar="X", help=help)
+    add("--columns", help="metrics of table.tex by their names in report.json, separated by commas")
+    add("--no-texts", action="store_true", help="show no text; values of --id-key are still shown")
     add_quiet(parser)
     options = parser.parse_args(words)
     options.files = named_files(options.files)

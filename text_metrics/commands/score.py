@@ -100,7 +100,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if options.name is not None:
         summary[NAME] = options.name
     if options.against is not None:
-        compared = compare_with_history(summary, scorer.metric.name, history, options)
+        compared = compare_with_history(summary, scorer.metric.name, history, options, scorer.bounds["scores"])
         summary["against"] = {"file": str(options.against), **compared}
         values |= drift_values(compared, options)
     code = saved.finish(summary)

@@ -38,7 +38,6 @@ from text_metrics.reporting.scores import (
     find_unread,
     rate,
     score,
-    score_pairs,
     score_same_length,
     summarize_all,
 )
@@ -95,39 +94,34 @@ def build(inputs: Inputs, choices: Choices, settings: Mapping[str, Any]) -> Repo
     caveats = find_caveats(inputs, tokenizer, is_english, choices.by_gruen, choices.same_length)
     is_rateable = len(find_unread(caveats)["quality"]) < len(inputs.systems)
     by_gruen = inputs.rated_by is None and choices.by_gruen and is_rateable
-    bar = tqdm(total=5, desc="Report", unit="step", disable=not settings["progress"])
+    bar = tqdm(total=5, desc="Report", unit="step", postfix="quality", disable=not settings["progress"])
+
+    def go_on_to(step: str) -> None:
+        bar.update()
+        bar.set_postfix_str(step)
+
     with tempfile.TemporaryDirectory() as folder, bar:
         encoder["cache_dir"] = str(settings["cache_dir"] or folder)
-        bar.set_postfix_str("quality")
         ratings = rate(inputs, by_gruen, encoder)
-        bar.update()
-        bar.set_postfix_str("diversity")
+        go_on_to("diversity")
         scores = score(inputs, ratings, encoder, settings)
-        pairs = score_pairs(inputs, level, encoder)
-        bar.update()
-        bar.set_postfix_str("likeness")
+        go_on_to("likeness")
         likeness = compare_systems(inputs, level, encoder)
-        bar.update()
-        bar.set_postfix_str("people")
+        go_on_to("people")
         people = compare_with_people(inputs, level, encoder)
-        bar.update()
-        bar.set_postfix_str("the same length")
+        go_on_to("the same length")
         at_length = score_same_length(inputs, level, encoder, settings, caveats) if choices.same_length else None
-        bar.update()
-        bar.set_postfix_str("")
+        go_on_to("")
     metrics = summarize_all(inputs, scores, level, caveats)
     options: dict[str, Any] = {
         "quality": inputs.rated_by or (GRUEN if by_gruen else "none"),
         "setting": {name: str(value) for name, value in settings.items() if name in SETTINGS},
         "difference": choices.difference,
     }
+    contexts = inputs.contexts if choices.shows_texts else None
     prompts = []
     for value, sets in zip(metrics[0].values, inputs.texts, strict=True):
-        arguments = (inputs.ids, value.scores, sets, is_english, choices.shows_texts, inputs.contexts)
-        prompts.append(least_diverse(*arguments))
-    stripped = {}
-    if inputs.strip:
-        stripped = {name: marks.counts(inputs.strip) for name, marks in inputs.marks.items()}
+        prompts.append(least_diverse(inputs.ids, value.scores, sets, is_english, choices.shows_texts, contexts))
     report = Report(
         version=VERSION,
         options=options,
@@ -137,13 +131,12 @@ def build(inputs: Inputs, choices: Choices, settings: Mapping[str, Any]) -> Repo
         prompts=inputs.ids,
         rarefied_to=inputs.smallest,
         metrics=metrics,
-        pairs=pairs,
         likeness=likeness,
         people=people,
         collapse=[entries[:_SHOWN] for entries in prompts],
         caveats=caveats,
         same_length=at_length,
-        stripped=stripped,
+        stripped={name: marks.counts(inputs.strip) for name, marks in inputs.marks.items() if inputs.strip},
         # The most diverse prompt is the last one.
         spread=[entries[_SHOWN:][::-1][:_SHOWN] for entries in prompts],
         set_sizes=[int(inputs.sizes.min()), int(inputs.sizes.max())],
@@ -163,10 +156,9 @@ def _check(inputs: Inputs, choices: Choices, settings: Mapping[str, Any], encode
     """Raise a ValueError for an invalid setting, and return whether the encoder reads English only."""
     largest = inputs.set_size - 1
     if choices.difference is not None and choices.difference > largest:
-        of = f"{inputs.set_size:g} texts"
         raise ValueError(
-            f"difference must be at most {largest:g}, the most by which Vendi scores of {of} differ. "
-            f"Got {choices.difference:g}."
+            f"difference must be at most {largest:g}, the most by which Vendi scores of {inputs.set_size:g} texts "
+            f"differ. Got {choices.difference:g}."
         )
     same = settings.get("same")
     has_classes = inputs.classes is not None
@@ -213,7 +205,7 @@ def least_diverse(
         if is_english and np.mean(list(map(is_other_script, texts))) >= MOST:
             continue
         n_equal = sum(n for n in Counter(texts).values() if n > 1)
-        context = contexts[p] if contexts and shows_texts else None
+        context = contexts[p] if contexts else None
         entries.append(Collapse(ids[p], scores[p], n_equal / len(texts), texts if shows_texts else None, context))
     return entries
 

@@ -1,7 +1,7 @@
 """Find caveats: faults in the texts that could mislead the readers of a report."""
 
-from collections.abc import Iterator, Mapping
-from itertools import chain, combinations
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, combinations, product
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from text_metrics.reporting.formats import count, listed, number
 from text_metrics.reporting.inputs import WORDS_OF_PROMPT, Inputs
 from text_metrics.reporting.lengths import word_counts
 from text_metrics.reporting.results import LENGTHS, MEASURES, Caveat
-from text_metrics.texts import PROMPT, REASONING, SPECIAL, Marks
+from text_metrics.texts import PROMPT, REASONING, SPECIAL
 
 # Standard deviations by which lengths must differ to explain other numbers.
 _LENGTHS_APART = 0.5
@@ -27,6 +27,7 @@ BY_GRUEN = ("quality", "quality_vendi_embed")
 NO_ANSWERS = {REASONING: "reasoning in texts", SPECIAL: "special tokens in texts", PROMPT: "prompts in texts"}
 # The number of words that a text needs.
 BY_WORDS = {"self_bleu": 4, "distinct": 2}
+_IN_SENTENCES = {"self_bleu": "self-BLEU", "distinct": "Distinct-2"}
 # Metrics that depend on the length of texts: all but the mean of ratings.
 BY_LENGTH = ("vendi_embed", "n_classes", "chamfer_diversity", "self_bleu", "distinct", "compression_ratio")
 
@@ -38,26 +39,18 @@ def find_caveats(
 
     same_length : whether the report has the scores of texts cut to the same length, too
     """
-    by_encoder = tuple(name for name in BY_ENCODER if name != "n_classes" or inputs.classes is None)
-    readers: dict[str, tuple[str, ...]] = {"the default encoder": by_encoder} if by_default else {}
+    readers: dict[str, list[str]] = {}
+    if by_default:
+        readers["the default encoder"] = [name for name in BY_ENCODER if name != "n_classes" or inputs.classes is None]
     if by_gruen:
-        readers["GRUEN"] = BY_GRUEN
+        readers["GRUEN"] = list(BY_GRUEN)
     caveats = list(_of_reading(inputs))
-    for name, marks in inputs.marks.items():
-        caveats += _of_answers(name, marks, inputs.systems)
+    for name in inputs.marks:
+        caveats += _of_answers(name, inputs)
     caveats += _of_lengths(inputs, same_length)
     for i, (name, texts) in enumerate(inputs.by_system().items()):
         caveats += _of_languages(i, name, texts, readers)
-    caveats += find_short_texts(inputs, tokenizer)
-    return caveats
-
-
-def find_short_texts(inputs: Inputs, tokenizer: Any) -> list[Caveat]:
-    """Return the systems most of whose texts have too few words for the metrics that compare words."""
-    caveats: list[Caveat] = []
-    for i, (name, texts) in enumerate(inputs.by_system().items()):
-        caveats += _of_words(i, name, texts, tokenizer)
-    return caveats
+    return [*caveats, *find_short_texts(inputs, tokenizer)]
 
 
 def _of_reading(inputs: Inputs) -> Iterator[Caveat]:
@@ -89,7 +82,10 @@ def _of_reading(inputs: Inputs) -> Iterator[Caveat]:
         yield Caveat("few prompts", sentence, **about)
     key = inputs.context_column
     if inputs.contexts is None and (key or np.median(word_counts(inputs.ids)) >= WORDS_OF_PROMPT):
-        option = f"--context-key {key}" if key else "--context-key"
+        if inputs.are_from_python:
+            option = f'contexts="{key}"' if key else "the argument contexts"
+        else:
+            option = f"--context-key {key}" if key else "--context-key"
         yield Caveat(
             "prompts not taken out",
             "Texts share the words of their prompt, which are not diversity of their own. For open prompts, pass their "
@@ -101,18 +97,19 @@ def _of_reading(inputs: Inputs) -> Iterator[Caveat]:
         )
 
 
-def _of_answers(name: str, marks: Marks, systems: list[str]) -> Iterator[Caveat]:
+def _of_answers(name: str, inputs: Inputs) -> Iterator[Caveat]:
     """Count the texts of a system, or of people, that hold what is not the answer.
 
     If most do, the metrics do not measure the diversity of the system's answers.
     """
-    about = [systems.index(name)] if name in systems else []
+    marks = inputs.marks[name]
+    about = [inputs.systems.index(name)] if name in inputs.systems else []
+    metrics = [metric for metric in MEASURES if metric != "quality"]
+    option = 'strip="{}"' if inputs.are_from_python else "--strip {}"
     for kind, title in NO_ANSWERS.items():
-        n = marks.left[kind]
-        if n:
-            is_most = name in systems and n >= MOST * marks.n_texts
-            metrics = [metric for metric in MEASURES if metric != "quality"]
-            sentence = marks.warning(kinds=[kind], what=f"texts of {name}")
+        if marks.left[kind]:
+            is_most = bool(about) and marks.left[kind] >= MOST * marks.n_texts
+            sentence = marks.warning(option, [kind], f"texts of {name}")
             yield Caveat(title, sentence, about, metrics, is_doubt=not is_most)
     if marks.n_empty:
         sentence = marks.emptied(f"texts of {name}")
@@ -123,59 +120,51 @@ def _of_lengths(inputs: Inputs, same_length: bool) -> Iterator[Caveat]:
     """Name the systems whose texts differ in length from those of another one, or of people."""
     names = inputs.systems
     lengths = [word_counts(texts) for texts in inputs.by_system().values()]
-    apart = {}
-    for pair in combinations(range(len(names)), 2):
-        difference = _difference(*(lengths[i] for i in pair))
-        if difference is not None:
-            apart[pair] = difference
+    apart = _differences(lengths, combinations(range(len(names)), 2))
     if apart:
         first, second = _largest(apart)
         systems = sorted(set().union(*apart))
-        in_doubt = listed(names[i] for i in systems)
-        option = "as the second table does" if same_length else "--same-length"
-        yield Caveat(
-            LENGTHS,
+        option = "same_length=True" if inputs.are_from_python else "--same-length"
+        option = "as the second table does" if same_length else option
+        sentence = (
             f"Texts of {names[first]} have {number(lengths[first].mean(), 1)} words, of {names[second]} "
             f"{number(lengths[second].mean(), 1)}. All measures of diversity depend on "
             "length: Vendi score, meanings and Chamfer diversity, too, in a direction that differs with the settings. "
-            f"In doubt is the order of {in_doubt}: compare texts cut to the same length ({option}).",
-            systems,
-            list(BY_LENGTH),
-            is_doubt=True,
+            f"In doubt is the order of {listed(names[i] for i in systems)}: compare texts cut to the same length "
+            f"({option})."
         )
+        yield Caveat(LENGTHS, sentence, systems, list(BY_LENGTH), is_doubt=True)
     if inputs.people is None:
         return
-    of_people = word_counts(chain.from_iterable(inputs.people.values()))
-    beside = {}
-    for i, of_system in enumerate(lengths):
-        difference = _difference(of_system, of_people)
-        if difference is not None:
-            beside[i] = difference
+    lengths.append(word_counts(chain.from_iterable(inputs.people.values())))
+    beside = _differences(lengths, product(range(len(names)), [len(names)]))
     if beside:
-        i = _largest(beside)
-        yield Caveat(
-            "lengths beside people",
-            f"Texts of {names[i]} have {number(lengths[i].mean(), 1)} words, of people {number(of_people.mean(), 1)}. "
-            f"In doubt is how close {listed(names[i] for i in beside)} are to people.",
-            list(beside),
-            ["vendi_embed"],
-            is_doubt=True,
+        i, of_people = _largest(beside)
+        systems = [i for i, _ in beside]
+        sentence = (
+            f"Texts of {names[i]} have {number(lengths[i].mean(), 1)} words, of people "
+            f"{number(lengths[of_people].mean(), 1)}. In doubt is how close {listed(names[i] for i in systems)} are to "
+            "people."
         )
+        yield Caveat("lengths beside people", sentence, systems, ["vendi_embed"], is_doubt=True)
 
 
-def _difference(first: np.ndarray, second: np.ndarray) -> float | None:
-    """Return the difference of two mean lengths; None if it is too small to explain other numbers."""
-    difference = float(abs(first.mean() - second.mean()))
-    least = max(_LENGTHS_APART * np.sqrt((first.var() + second.var()) / 2), TIE)
-    return difference if difference >= least else None
+def _differences(lengths: list[np.ndarray], pairs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], float]:
+    """Return the differences of mean lengths by pair that are large enough to explain other numbers."""
+    differences = {}
+    for i, j in pairs:
+        difference = float(abs(lengths[i].mean() - lengths[j].mean()))
+        if difference >= max(_LENGTHS_APART * np.sqrt((lengths[i].var() + lengths[j].var()) / 2), TIE):
+            differences[i, j] = difference
+    return differences
 
 
-def _largest(differences: Mapping[Any, float]) -> Any:
+def _largest(differences: Mapping[tuple[int, int], float]) -> tuple[int, int]:
     """Return the key of the largest value, the first of equals."""
     return list(differences)[int(first_maximum(np.array(list(differences.values()))))]
 
 
-def _of_languages(i: int, name: str, texts: list[str], readers: Mapping[str, tuple[str, ...]]) -> Iterator[Caveat]:
+def _of_languages(i: int, name: str, texts: list[str], readers: Mapping[str, list[str]]) -> Iterator[Caveat]:
     """Count the texts of system i that are empty, or that `readers`, which read only English prose, cannot read."""
     n_empty = sum(not text.strip() for text in texts)
     if n_empty:
@@ -201,21 +190,21 @@ def _of_languages(i: int, name: str, texts: list[str], readers: Mapping[str, tup
         yield Caveat("language", f"{len(foreign):,} of {of} are {kind}.", **about)
 
 
-def _of_words(i: int, name: str, texts: list[str], tokenizer: Any) -> Iterator[Caveat]:
-    """Say whether most texts of system i have too few words for pairs or groups of four of them."""
-    if tokenizer == WHITESPACE and np.mean(list(map(is_unspaced, texts))) >= MOST:
-        sentence = (
-            f"Most texts of {name} are written without spaces, at which self-BLEU and Distinct-2 divide them: "
-            "choose another tokenizer, such as tokenizer=char or tokenizer=zh."
-        )
-        yield Caveat("texts without spaces", sentence, [i], list(BY_WORDS))
-        return
-    tokens, _ = tokenize(texts, tokenizer, f"text {{}} of {name}".format)
-    n_words = np.array(list(map(len, tokens)))
-    short = [metric for metric, least in BY_WORDS.items() if np.mean(n_words < least) >= MOST]
-    if short:
-        least = min(BY_WORDS[metric] for metric in short)
-        title_of = {"self_bleu": "self-BLEU", "distinct": "Distinct-2"}
-        titles = listed(title_of[metric] for metric in short)
-        sentence = f"Most texts of {name} have fewer than {count(least, 'word')}: {titles} cannot compare them."
-        yield Caveat("short texts", sentence, [i], short)
+def find_short_texts(inputs: Inputs, tokenizer: Any) -> Iterator[Caveat]:
+    """Name the systems most of whose texts have too few words for pairs or groups of four of them."""
+    for i, (name, texts) in enumerate(inputs.by_system().items()):
+        if tokenizer == WHITESPACE and np.mean(list(map(is_unspaced, texts))) >= MOST:
+            sentence = (
+                f"Most texts of {name} are written without spaces, at which self-BLEU and Distinct-2 divide them: "
+                "choose another tokenizer, such as tokenizer=char or tokenizer=zh."
+            )
+            yield Caveat("texts without spaces", sentence, [i], list(BY_WORDS))
+            continue
+        tokens, _ = tokenize(texts, tokenizer, f"text {{}} of {name}".format)
+        n_words = np.array(list(map(len, tokens)))
+        short = [metric for metric, least in BY_WORDS.items() if np.mean(n_words < least) >= MOST]
+        if short:
+            titles = listed(_IN_SENTENCES[metric] for metric in short)
+            least = min(BY_WORDS[metric] for metric in short)
+            sentence = f"Most texts of {name} have fewer than {count(least, 'word')}: {titles} cannot compare them."
+            yield Caveat("short texts", sentence, [i], short)

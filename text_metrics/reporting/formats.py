@@ -45,21 +45,19 @@ def estimate(value: float | None, ends: Sequence[float] | None, digits: int) -> 
     return f"{number(value, digits)} {interval(ends, digits)}".strip()
 
 
-def p_value(value: float | None, least: float | None = None) -> str:
-    """Format a p-value, as in `0.012` or `< 0.001`; `≤ 0.040` if it is the least possible."""
+def p_value(value: float | None) -> str:
+    """Format a p-value, as in `0.012` or `< 0.001`; a dash for None."""
     if value is None:
         return NONE
-    if least is not None and value <= least:
-        return f"≤ {max(value, _SMALLEST_P):.3f}"
     return f"< {_SMALLEST_P}" if value < _SMALLEST_P else f"{value:.3f}"
 
 
-def with_p(value: float | None, least: float | None = None) -> str:
-    """Format a p-value with its letter, as in `p = 0.012` or `p < 0.001`, or a dash for None; see `p_value`."""
-    text = p_value(value, least)
+def with_p(value: float | None) -> str:
+    """Format a p-value with its letter, as in `p = 0.012` or `p < 0.001`; a dash for None."""
+    text = p_value(value)
     if value is None:
         return text
-    sign = "" if text.startswith(("<", "≤")) else "= "
+    sign = "" if text.startswith("<") else "= "
     return f"p {sign}{text}".replace(" ", _SPACE)
 
 

@@ -80,7 +80,14 @@ def read_frame(frame: Any, people: Any, strip: Sequence[str], **keys: str | None
     try:
         inputs = read_inputs(options, tables)
     except ValueError as error:
-        raise ValueError(str(error).replace("--system-key ", "system=").replace(", or --one-system", "")) from None
+        raise ValueError(_with_arguments(str(error))) from None
     for row in inputs.bad:
         raise ValueError(f"{row['file']}, row {row['row']}: {row['error']}.")
-    return inputs._replace(sources=[replace(source, file="") for source in inputs.sources])
+    sources = [replace(source, file="") for source in inputs.sources]
+    return inputs._replace(sources=sources, repeats=list(map(_with_arguments, inputs.repeats)))
+
+
+def _with_arguments(text: str) -> str:
+    """Name arguments instead of options of the command."""
+    text = text.replace("--system-key ", "system=").replace("--system-key", "system").replace(", or --one-system", "")
+    return text.replace("--context-key", "contexts")

@@ -3,6 +3,7 @@
 Nothing here imports torch, so that invalid input is reported at once.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
@@ -33,7 +34,7 @@ class RatedText(NamedTuple):
     """A text with its rating, NaN without one, and its class among the texts of its set, None without one."""
 
     text: str
-    rating: float
+    rating: float = math.nan
     label: Any = None
 
 
@@ -42,22 +43,18 @@ RatedSets = dict[str, list[RatedText]]
 
 
 class Inputs(NamedTuple):
-    """The texts of all systems, paired by prompt, with everything that was read beside them.
+    """The texts of all systems, paired by prompt; what is not given is None.
 
-    systems : their names
-    sources : for each system, where it is from, and numbers of rows, prompts and texts
     bad : file, row and error of each row that is skipped
     n_all : the number of prompts of any system
     ids : the p prompts to which every system has two texts or more, in order
     texts : for each system, for each of these prompts, a list of texts
-    rated_by : name of the ratings; None without them
-    quality : ratings of all these texts, in order: ndarray of shape (n,), NaN without them
-    people : texts of people by prompt; None without them
-    contexts : the context of each of these prompts, which its texts answer; None without them
-    classes : the class of each text among those of its set, shaped like `texts`; None without them
+    rated_by, quality : name of the ratings, and those of all these texts, in order, (n,): NaN without them
+    people : texts of people by prompt
+    contexts : the context of each of these prompts, which its texts answer
+    classes : the class of each text among those of its set, shaped like `texts`
     repeats : likely faults in the rows of prompts, a sentence each
-    strip : the kinds of text, other than answers, that were removed
-    marks : by system, and "people", counts of text that is not the answer
+    strip, marks : the kinds of text other than answers that were removed; counts of them by system, and for "people"
     context_column : a column that seems to hold the prompts' texts, if no contexts are given
     """
 
@@ -81,6 +78,11 @@ class Inputs(NamedTuple):
         """Return all texts of each system, in the order of the prompts."""
         texts = [list(chain.from_iterable(sets)) for sets in self.texts]
         return dict(zip(self.systems, texts, strict=True))
+
+    @property
+    def are_from_python(self) -> bool:
+        """True if the texts are arguments of `text_metrics.report`, and False if they are from files."""
+        return not any(source.file for source in self.sources)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -111,21 +113,10 @@ class Inputs(NamedTuple):
         )
 
 
-def _in_order(sets: RatedSets) -> RatedSets:
-    """Sort the texts of each set."""
-    return {prompt: sorted(rated, key=attrgetter("text")) for prompt, rated in sets.items()}
-
-
 def _by_prompt(sets: RatedSets, ids: list[str], name: str) -> list[list[Any]]:
     """List a field of the texts of each of some prompts."""
     read = attrgetter(name)
     return [list(map(read, sets[prompt])) for prompt in ids]
-
-
-def _texts(sets: RatedSets) -> dict[str, list[str]]:
-    """Return the texts of each prompt without their ratings."""
-    read = attrgetter("text")
-    return {prompt: list(map(read, rated)) for prompt, rated in sets.items()}
 
 
 def pair_systems(
@@ -133,7 +124,7 @@ def pair_systems(
     sources: list[Origin],
     bad: list[dict[str, Any]],
     rated_by: str | None,
-    people: dict[str, list[str]] | None,
+    people: RatedSets | None,
     contexts: Mapping[str, str | None] | None,
     has_classes: bool = False,
     strip: Sequence[str] = (),
@@ -146,14 +137,12 @@ def pair_systems(
     sets = []
     for name, rated_sets in systems.items():
         stripped, marks[name] = _strip(rated_sets, strip, contexts or {})
-        sets.append(_in_order(stripped))
+        sets.append(stripped)
+    of_people = None
     if people is not None:
-        unrated = RatedSets()
-        for prompt, texts in people.items():
-            unrated[prompt] = [RatedText(text, float("nan")) for text in texts]
         name = "people" if "people" not in systems else "the people"
-        stripped, marks[name] = _strip(unrated, strip, contexts or {})
-        people = _texts(stripped)
+        stripped, marks[name] = _strip(people, strip, contexts or {})
+        of_people = dict(zip(stripped, _by_prompt(stripped, list(stripped), "text"), strict=True))
     ids = []
     for prompt in sorted(sets[0]):
         n_texts = [len(each.get(prompt, ())) for each in sets]
@@ -164,12 +153,10 @@ def pair_systems(
             "there is nothing to compare: no prompt has two texts or more of every system, and one text has no "
             "diversity. Check what names the prompts, and what holds the texts."
         )
-    if people is not None and people.keys().isdisjoint(ids):
+    if of_people is not None and of_people.keys().isdisjoint(ids):
         raise ValueError("people (--people) have no text for any prompt of the systems: check the prompts.")
     all_prompts = set().union(*sets)
-    ratings: list[float] = []
-    for each in sets:
-        ratings += chain.from_iterable(_by_prompt(each, ids, "rating"))
+    ratings = [chain.from_iterable(_by_prompt(each, ids, "rating")) for each in sets]
     return Inputs(
         systems=list(systems),
         sources=sources,
@@ -178,8 +165,8 @@ def pair_systems(
         ids=ids,
         texts=[_by_prompt(each, ids, "text") for each in sets],
         rated_by=rated_by,
-        quality=np.array(ratings),
-        people=people,
+        quality=np.array(list(chain.from_iterable(ratings))),
+        people=of_people,
         contexts=None if contexts is None else [contexts.get(prompt) for prompt in ids],
         classes=[_by_prompt(each, ids, "label") for each in sets] if has_classes else None,
         strip=strip,
@@ -188,12 +175,13 @@ def pair_systems(
 
 
 def _strip(sets: RatedSets, kinds: Sequence[str], contexts: Mapping[str, str | None]) -> tuple[RatedSets, Marks]:
-    """Strip some kinds from the texts of each prompt, and count all."""
+    """Strip some kinds from the texts of each prompt, which are then sorted, and count all."""
     stripped = RatedSets()
     marks = Marks()
     for prompt, rated in sets.items():
         texts, prompt_marks = clean([each.text for each in rated], kinds, contexts.get(prompt))
-        stripped[prompt] = [each._replace(text=text) for each, text in zip(rated, texts, strict=True)]
+        changed = [each._replace(text=text) for each, text in zip(rated, texts, strict=True)]
+        stripped[prompt] = sorted(changed, key=attrgetter("text"))
         marks += prompt_marks
     return stripped, marks
 
@@ -239,7 +227,7 @@ def read_sets(
         raise ValueError("prompts must differ: the sets of a system for one prompt make one set.")
     rated = {}
     for name, sets in parsed.items():
-        ratings = [float("nan")] * len(sets.texts)
+        ratings = [math.nan] * len(sets.texts)
         if isinstance(quality, Mapping):
             flat = flatten(quality.get(name), sets, f"quality[{name!r}]", "rating")
             ratings = [parse_number(value, "a rating", -LARGEST_RATING, LARGEST_RATING) for value in flat]
@@ -250,10 +238,12 @@ def read_sets(
         members = split_list(rated_texts, sets.sizes)
         rated[name] = dict(zip(ids, members, strict=True))
     sources = [Origin("", n, 0, n, len(sets.texts)) for sets in parsed.values()]
-    people_of: Any = None if people is None else dict(zip(ids, people, strict=True))
+    of_people = None
+    if people is not None:
+        of_people = {prompt: [RatedText(text) for text in texts] for prompt, texts in zip(ids, people, strict=True)}
     context_of: Any = None if contexts is None else dict(zip(ids, contexts, strict=True))
     rated_by = "rating" if isinstance(quality, Mapping) else None
-    return pair_systems(rated, sources, [], rated_by, people_of, context_of, classes is not None, strip)
+    return pair_systems(rated, sources, [], rated_by, of_people, context_of, classes is not None, strip)
 
 
 def _parse(sets: Any, name: str) -> TextSets:
@@ -310,7 +300,7 @@ def read_inputs(options: Any, tables: Mapping[Path, Any] = {}) -> Inputs:
         source = tables.get(options.people) or Source(options.people, **form)
         units = read_units(source, keys._replace(system=None))
         files[options.people] = units
-        people = _texts(_rated(units))
+        people = _rated(units)
     bad = []
     for path, units in files.items():
         bad_rows = chain.from_iterable(unit.bad for unit in units)
@@ -374,7 +364,7 @@ def _rated(units: Sequence[Unit]) -> RatedSets:
     sets: RatedSets = {}
     for unit in units:
         if unit.texts and unit.id is not None:
-            ratings = unit.given.get("quality", [float("nan")] * len(unit.texts))
+            ratings = unit.given.get("quality", [math.nan] * len(unit.texts))
             labels = unit.given.get("classes", [None] * len(unit.texts))
             sets.setdefault(unit.id, []).extend(map(RatedText, unit.texts, map(float, ratings), labels))
     return sets

@@ -120,21 +120,15 @@ def equal_share(by_prompt: ByPrompt) -> float:
 def partition(by_prompt: ByPrompt, contexts: Contexts, level: float, encoder: dict[str, Any]) -> Partition:
     """Divide the diversity of the texts of each prompt into that within and between sides.
 
-    On few prompts, p is the share of permutations, and more of them are drawn. On more prompts, the normal distribution
-    gives p, and `least_p` is None.
+    On few prompts, p is the share of permutations, and more of them are drawn; otherwise, the normal distribution
+    gives it.
     """
-    groups = []
-    for sides in by_prompt:
-        labels: list[int] = []
-        for side, texts in enumerate(sides):
-            labels += [side] * len(texts)
-        groups.append(labels)
-    permutations = 1000 if len(by_prompt) < FEW_SETS else 100
+    groups = [np.repeat(range(len(sides)), list(map(len, sides))).tolist() for sides in by_prompt]
     result = between_groups(
         "vendi_embed",
         predictions=[list(chain.from_iterable(sides)) for sides in by_prompt],
         groups=groups,
-        permutations=permutations,
+        permutations=1000 if len(by_prompt) < FEW_SETS else 100,
         confidence=level,
         contexts=contexts,
         **encoder,
@@ -150,11 +144,6 @@ def partition(by_prompt: ByPrompt, contexts: Contexts, level: float, encoder: di
         observed, chance = (np.log(result[f"between_{name}"]) for name in ("scores", "expected_scores"))
         estimate = ratio_estimate(observed - chance, math.log(n) - chance)
         share_interval = estimate.interval(level, (-math.inf, 1.0))
-    p = result["p_value"]
-    least_p = None
-    if "permutation_p" in result:
-        p = result["permutation_p"]
-        least_p = 1 / (1 + permutations)
     return Partition(
         within=result["within"],
         pooled=result["pooled"],
@@ -163,8 +152,7 @@ def partition(by_prompt: ByPrompt, contexts: Contexts, level: float, encoder: di
         between_expected=result["between_expected"],
         share=result["share"],
         share_interval=share_interval,
-        p=p,
-        least_p=least_p,
+        p=result.get("permutation_p", result["p_value"]),
         equal_share=equal_share(by_prompt),
         signature=result["signature"],
     )

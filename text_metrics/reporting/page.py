@@ -28,7 +28,7 @@ from text_metrics.reporting.formats import (
 from text_metrics.reporting.markup import latex, latex_escaped, markdown, one_line
 from text_metrics.reporting.pictures import pictures
 from text_metrics.reporting.plots import COLORS, themed
-from text_metrics.reporting.results import MEASURES, Likeness, Mean, Metric, Partition, People, Report, Similarity
+from text_metrics.reporting.results import MEASURES, Likeness, Metric, Partition, People, Report, Similarity
 from text_metrics.reporting.sentences import COMPACT
 
 _FOLDER = Path(__file__).parent / "templates"
@@ -52,16 +52,17 @@ class Table(NamedTuple):
 
 def write_pages(report: Report, folder: Path, columns: Sequence[str] = ()) -> None:
     """Write all files of a report into a folder; raises a ValueError if a column of `table.tex` is not a metric."""
-    by_name = {metric.name: metric for metric in report.metrics}
     names = [parse_choice(name, "columns", tuple(MEASURES)) for name in columns or _FOR_PAPER]
+    by_name = {metric.name: metric for metric in report.metrics}
+    chosen = [by_name[name] for name in names if name in by_name] or report.metrics[:1]
     shown = tables(report)
     drawn = pictures(report)
-    printed = {name: shown[name] for name in _PRINTED if name in shown}
-    markdown_tables = [f"{table.caption}\n\n{markdown(table.frame)}" for table in printed.values()]
+    markdown_tables: list[str] = []
     latex_tables: list[str] = []
-    for name, table in printed.items():
-        latex_tables += _for_appendix(name, table)
-    chosen = [by_name[name] for name in names if name in by_name] or report.metrics[:1]
+    for name in _PRINTED:
+        if name in shown:
+            markdown_tables.append(f"{shown[name].caption}\n\n{markdown(shown[name].frame)}")
+            latex_tables += _for_appendix(name, shown[name])
     page = _ENVIRONMENT.get_template("report.html").render(
         title=f"Diversity of {listed(report.systems)}",
         report=report,
@@ -101,13 +102,10 @@ def _for_paper(report: Report, metrics: Sequence[Metric]) -> str:
 
 def _for_appendix(name: str, table: Table) -> list[str]:
     """Return a table as LaTeX, in as many floats as pages are needed."""
-    floats = []
-    for start in range(0, len(table.frame), _MOST_ROWS):
-        rows = table.frame.iloc[start : start + _MOST_ROWS]
-        if start == 0:
-            floats.append(latex(rows, table.caption, f"tab:{name}", wide=True))
-        else:
-            floats.append(latex(rows, f"{table.caption} (continued)", wide=True))
+    floats = [latex(table.frame[:_MOST_ROWS], table.caption, f"tab:{name}", wide=True)]
+    for start in range(_MOST_ROWS, len(table.frame), _MOST_ROWS):
+        rows = table.frame[start : start + _MOST_ROWS]
+        floats.append(latex(rows, f"{table.caption} (continued)", wide=True))
     return floats
 
 
@@ -160,9 +158,9 @@ def notebook(report: Report) -> str:
 def tables(report: Report) -> dict[str, Table]:
     """Return the tables of a report by name, without those that would be empty."""
     shown = {}
-    for section, pairs in (("diversity", report.pairs), ("quality", None)):
+    for section in ("diversity", "quality"):
         if metrics := report.section(section):
-            shown[section] = scores(report, metrics, section.capitalize(), pairs)
+            shown[section] = scores(report, metrics, section.capitalize())
     if report.same_length is not None:
         title = f"Cut to {_range(report.same_length.n_words)}, as many as the shortest text of a prompt has"
         shown["same_length"] = scores(report, report.same_length.metrics, title)
@@ -185,25 +183,15 @@ def _range(numbers: Sequence[int], noun: str = "word") -> str:
     return count(most, noun) if least == most else f"{least} to {count(most, noun)}"
 
 
-def scores(
-    report: Report,
-    metrics: Sequence[Metric],
-    title: str,
-    pairs: Sequence[Mean] | None = None,
-) -> Table:
+def scores(report: Report, metrics: Sequence[Metric], title: str) -> Table:
     """Return the means of some metrics, in the order of the report."""
     order = report.order
     columns = {"System": [report.systems[i] for i in order]}
     for metric in metrics:
-        cells = _cells([(value.mean, value.interval) for value in metric.values])
-        for i, value in enumerate(metric.values):
-            mean, line, ends = cells[i].partition("\n")
-            mark = ""
-            if i == metric.best:
-                mark = BEST
-            elif not value.is_reliable:
-                mark = UNRELIABLE
-            cells[i] = f"{mean}{mark}{line}{ends}"
+        marks = ["" if value.is_reliable else UNRELIABLE for value in metric.values]
+        if metric.best is not None:
+            marks[metric.best] = BEST
+        cells = _cells([(value.mean, value.interval) for value in metric.values], marks)
         columns[metric.title + _ARROWS[metric.better]] = [cells[i] for i in order]
     n_prompts = count(len(report.prompts), "prompt")
     caption = (
@@ -215,9 +203,6 @@ def scores(
         caption += f" {UNRELIABLE} says nothing about this system, most of whose texts the metric cannot measure."
     if any(metric.title == MEASURES["quality"].title for metric in metrics):
         caption += f" {COMPACT}"
-    if pairs:
-        cells = _cells([(pair.mean, pair.interval) for pair in pairs])
-        columns["Pairs, all texts\u00a0↑"] = [cells[i] for i in order]
     return Table(caption, pd.DataFrame(columns))
 
 
@@ -229,10 +214,8 @@ def paired_tests(report: Report, metrics: Sequence[Metric], system: int | None =
     columns = {"Pair": [f"{names[test.a]}\n− {names[test.b]}" for test in pairs]}
     for metric in metrics:
         digits = decimals((test.difference, test.interval) for test in metric.tests)
-        shown = [metric.tests[i] for i in rows]
-        columns[metric.title] = [
-            f"{number(test.difference, digits, signed=True)}\n{with_p(test.p_holm)}" for test in shown
-        ]
+        cells = [f"{number(test.difference, digits, signed=True)}\n{with_p(test.p_holm)}" for test in metric.tests]
+        columns[metric.title] = [cells[i] for i in rows]
     caption = "Mean differences, with p of the paired tests after Holm's adjustment."
     if system is not None:
         caption = f"{caption[:-1]} for all pairs, of which those with {names[system]} are shown."
@@ -243,22 +226,15 @@ def _partition(likeness: Likeness, names: list[str]) -> Table:
     """Return the partition of diversity, the most different pair first."""
     whole = likeness.partition
     parts = [whole, *likeness.pairs]
-    systems = ["all systems"]
-    p_values = [p_value(whole.p, whole.least_p)]
-    for pair in likeness.pairs:
-        systems.append(f"{names[pair.a]} and {names[pair.b]}")
-        # Whatever the place of a test in Holm's order, permutations bound it where they bound p.
-        least = pair.p_holm if pair.p == pair.least_p else None
-        p_values.append(p_value(pair.p_holm, least))
     betas = [(part.between, part.between_interval) for part in parts]
     digits = decimals(betas)
     columns = {
-        "Systems": systems,
+        "Systems": ["all systems", *(f"{names[pair.a]} and {names[pair.b]}" for pair in likeness.pairs)],
         "Effective systems (beta)": _cells(betas),
         "by chance": [number(part.between_expected, digits) for part in parts],
         "Share beyond chance,\u00a0%": _shares(parts),
         "Equal texts": [percent(part.equal_share) for part in parts],
-        "p": p_values,
+        "p": list(map(p_value, [whole.p, *(pair.p_holm for pair in likeness.pairs)])),
     }
     alpha, gamma = (number(value, digits) for value in (whole.within, whole.pooled))
     caption = f"Different texts on a prompt: {alpha} of one system (alpha), {gamma} of all (gamma)."
@@ -271,11 +247,9 @@ def _similarity(means: Sequence[Similarity], names: list[str], order: list[int])
     places = {(each.a, each.b): cell for each, cell in zip(means, cells, strict=True)}
     rows = []
     for n, i in enumerate(order):
-        row = [names[i]]
-        row += [places[min(i, j), max(i, j)] for j in order[: n + 1]]
-        # Above the diagonal.
-        row += [""] * (len(order) - n - 1)
-        rows.append(row)
+        cells_of_row = [places[min(i, j), max(i, j)] for j in order[: n + 1]]
+        above_diagonal = [""] * (len(order) - n - 1)
+        rows.append([names[i], *cells_of_row, *above_diagonal])
     caption = "Mean cosine of two texts on one prompt: of one system on the diagonal, of two systems below it."
     return Table(caption, pd.DataFrame(rows, columns=["Cosine", *(names[i] for i in order)]))
 
@@ -289,7 +263,7 @@ def _people(people: People, names: list[str]) -> Table:
         "Beside people": [name for _, name in rows],
         "Effective sides (beta)\u00a0↓": _cells([(part.between, part.between_interval) for part, _ in rows]),
         "Share beyond chance,\u00a0%": _shares([part for part, _ in rows]),
-        "p": [p_value(part.p, part.least_p) for part, _ in rows],
+        "p": [p_value(part.p) for part, _ in rows],
     }
     divided = ", with people divided at random" if len(rows) > len(names) else ""
     caption = (
@@ -318,17 +292,18 @@ def _stripped(report: Report) -> Table:
     return Table("Texts from which what is not the answer was removed.", pd.DataFrame(columns))
 
 
-def _cells(values: Sequence[tuple[float | None, Sequence[float] | None]], digits: int | None = None) -> list[str]:
-    """Format numbers above their intervals, with as many decimals as these deserve by default."""
-    digits = decimals(values) if digits is None else digits
-    return [f"{number(value, digits)}\n{interval(ends, digits)}".strip() for value, ends in values]
+def _cells(values: Sequence[tuple[float | None, Sequence[float] | None]], marks: Sequence[str] = ()) -> list[str]:
+    """Format numbers, with a mark each, above their intervals, with as many decimals as these deserve."""
+    digits = decimals(values)
+    marked = zip(values, marks or [""] * len(values), strict=True)
+    return [f"{number(value, digits)}{mark}\n{interval(ends, digits)}".strip() for (value, ends), mark in marked]
 
 
 def _shares(parts: Sequence[Partition]) -> list[str]:
     """Format shares beyond chance and their intervals, in percent."""
-    percentages = []
+    cells = []
     for part in parts:
         value = None if part.share is None else 100 * part.share
-        ends = None if part.share_interval is None else [100 * end for end in part.share_interval]
-        percentages.append((value, ends))
-    return _cells(percentages, 1)
+        ends = part.share_interval and [100 * end for end in part.share_interval]
+        cells.append(f"{number(value, 1)}\n{interval(ends, 1)}".strip())
+    return cells

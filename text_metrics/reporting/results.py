@@ -19,11 +19,7 @@ LENGTHS = "different lengths"
 
 
 class Measure(NamedTuple):
-    """A number of each set, and how it is shown.
-
-    better : "higher" or "lower"; None where neither is
-    bounds : range of the number; the upper end may be a function of the number of texts
-    """
+    """A number of each set, its range, and how it is shown; `better` as in `Metric`."""
 
     name: str
     title: str
@@ -94,9 +90,8 @@ class Metric:
     """The scores of all systems by a metric.
 
     better : "higher" or "lower"; None where neither is
-    section : "diversity" or "quality"
-    order : indices of the systems, the best first
-    best : index of the system that beats every other one, if there is one and all values are reliable
+    order : the systems, the best first
+    best : the system that beats every other one, if there is one and all values are reliable
     """
 
     name: str
@@ -127,7 +122,6 @@ class Similarity(Mean):
 class Partition:
     """Diversity within and between groups of texts, as `text_metrics.between_groups` describes it.
 
-    least_p : the smallest p that permutations can give; None where it has no bound
     equal_share : the share of texts that equal one of another group on the same prompt
     """
 
@@ -139,7 +133,6 @@ class Partition:
     share: float | None
     share_interval: Interval
     p: float
-    least_p: float | None
     equal_share: float
     signature: str
 
@@ -155,10 +148,7 @@ class Pair(Partition):
 
 @dataclass(frozen=True)
 class Likeness:
-    """The partition of all systems, and of each pair of three or more, the most different by beta first.
-
-    And cosines of texts by system.
-    """
+    """The partition of all systems, and of each pair of three or more, the most different first, and cosines."""
 
     partition: Partition
     pairs: list[Pair]
@@ -177,9 +167,8 @@ class People:
 
 @dataclass(frozen=True)
 class Collapse:
-    """A prompt of low or of high diversity.
+    """A prompt of low or of high diversity, with the share of its texts that equal another one.
 
-    equal_share : the share of its texts that equal another one
     texts, context : its texts, and the prompt's own text, if they are shown
     """
 
@@ -194,10 +183,8 @@ class Collapse:
 class Power:
     """What the tests that mark the first system by the first metric find with a probability of 80 %.
 
-    smallest_lead : the lead of a system over every other one that they find on the prompts of the report; None if
-        none is possible
-    difference : a lead, if one was asked about
-    n_needed : the number of prompts like these on which they find it; None if it is more than 2**24
+    smallest_lead : over every other system, on the prompts of the report; None if none is possible
+    difference, n_needed : a lead, and the number of prompts like these that it needs; None if it is more than 2**24
     """
 
     smallest_lead: float | None
@@ -223,10 +210,7 @@ class Caveat:
 
 @dataclass(frozen=True)
 class SameLength:
-    """The scores of diversity of texts cut to as many words as the shortest text of a prompt has.
-
-    n_words : this number by prompt
-    """
+    """The scores of diversity of texts cut to as many words as the shortest text of a prompt has, by prompt."""
 
     n_words: list[int]
     metrics: list[Metric]
@@ -234,22 +218,18 @@ class SameLength:
 
 @dataclass(frozen=True)
 class Report:
-    """A report on systems, which are given by their index.
+    """A report on systems, which are given by their index; a part that was not asked for is None or empty.
 
     rarefied_to : the number of texts to which sets are rarefied; None where all have one size
-    pairs : `pairs` of vendi_embed of all texts of each system, where sizes differ
     stripped : by system, and "people", from how many texts what is not the answer was removed, by kind, and how many
-        are "empty" without it; nothing if nothing was to be removed
+        are "empty" without it
     collapse, spread : for each system, its prompts of least and of most diversity, the most extreme first
     set_sizes, n_texts : the least and the largest number of texts of a system on a prompt, and the number of all
-    order : in which systems are shown; by default that of the first metric
+    order : in which systems are shown
     are_steps : whether the systems are steps of one parameter, whose means a line joins
     power : of the tests of the first metric; None where they are undefined
-    commit : of the checkout that made the report; None without one
+    commit : of the checkout that made the report
     sentences : the lines that head the page, by name
-    same_length : the scores of texts of the same length; None unless asked for
-
-    `table` and `tests` are data frames; `save` writes the page, the tables and the figures.
     """
 
     version: str
@@ -260,7 +240,6 @@ class Report:
     prompts: list[str]
     rarefied_to: int | None
     metrics: list[Metric]
-    pairs: list[Mean] | None
     likeness: Likeness | None
     people: People | None
     collapse: list[list[Collapse]]
@@ -285,13 +264,13 @@ class Report:
         """Means and the ends of their intervals, a row for each system in the order of the report."""
         import pandas as pd
 
-        index = pd.Index(self.systems, name="system")
-        frames = []
+        columns: dict[str, list[Any]] = {}
         for metric in self.metrics:
-            rows = [(value.mean, *(value.interval or (None, None))) for value in metric.values]
-            names = [metric.name, f"{metric.name}_low", f"{metric.name}_high"]
-            frames.append(pd.DataFrame(rows, index, names, dtype=float))
-        return pd.concat(frames, axis=1).iloc[self.order]
+            columns[metric.name] = [value.mean for value in metric.values]
+            for end, name in enumerate(("low", "high")):
+                columns[f"{metric.name}_{name}"] = [value.interval and value.interval[end] for value in metric.values]
+        index = pd.Index(self.systems, name="system")
+        return pd.DataFrame(columns, index, dtype=float).iloc[self.order]
 
     @property
     def tests(self) -> "pd.DataFrame":
@@ -301,13 +280,11 @@ class Report:
         rows = []
         for metric in self.metrics:
             for test in metric.tests:
-                a = self.systems[test.a]
-                b = self.systems[test.b]
                 low, high = test.interval or (None, None)
-                numbers = (test.difference, low, high, test.p, test.p_holm, test.smallest_difference)
-                rows.append((metric.name, a, b, *numbers))
-        names = ("metric", "a", "b", "difference", "low", "high", "p", "p_holm", "smallest_difference")
-        return pd.DataFrame(rows, columns=names)
+                names = {"metric": metric.name, "a": self.systems[test.a], "b": self.systems[test.b]}
+                rows.append(vars(test) | names | {"low": low, "high": high})
+        shown = ["metric", "a", "b", "difference", "low", "high", "p", "p_holm", "smallest_difference"]
+        return pd.DataFrame(rows, columns=shown)
 
     def to_json(self) -> str:
         """Format all numbers as JSON."""
@@ -315,7 +292,6 @@ class Report:
         return json.dumps(values, ensure_ascii=False, indent=1, allow_nan=False, default=str) + "\n"
 
     def _repr_html_(self) -> str:
-        """Return the head of the report and its first table, as notebooks show it."""
         from text_metrics.reporting.page import notebook
 
         return notebook(self)

@@ -1,7 +1,6 @@
 """The scores of the systems of a report by every metric, their means, and their tests."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain, combinations
 from typing import Any
 
@@ -22,8 +21,8 @@ from text_metrics.questions.sets import score_sets
 from text_metrics.reporting.caveats import find_short_texts
 from text_metrics.reporting.inputs import Inputs
 from text_metrics.reporting.lengths import cut_to_shortest, word_counts
-from text_metrics.reporting.results import MEASURES, Caveat, Mean, Measure, Metric, SameLength, Test, Value
-from text_metrics.statistics import holm, paired_test
+from text_metrics.reporting.results import MEASURES, Caveat, Measure, Metric, SameLength, Test, Value
+from text_metrics.statistics import difference_bounds, holm, paired_test
 
 GRUEN, NO_MEANINGS = "gruen", "none"
 # A score for each set, and the signature, by the names of `MEASURES`.
@@ -87,15 +86,6 @@ def score(
     return scores
 
 
-def score_pairs(inputs: Inputs, level: float, encoder: dict[str, Any]) -> list[Mean] | None:
-    """Return `pairs` of vendi_embed of all texts of each system, which needs no sets of one size; None if they are."""
-    if inputs.smallest is None:
-        return None
-    arguments = {**encoder, "contexts": inputs.contexts, "pairs": True, "confidence": level}
-    results = [load_metric("vendi_embed").compute(predictions=sets, **arguments) for sets in inputs.texts]
-    return [Mean(result["pairs"], result["pairs_confidence_interval"]) for result in results]
-
-
 def score_same_length(
     inputs: Inputs, level: float, encoder: dict[str, Any], settings: Mapping[str, Any], caveats: Sequence[Caveat]
 ) -> SameLength:
@@ -137,15 +127,19 @@ def summarize_all(inputs: Inputs, scores: Scores, level: float, caveats: Sequenc
 def summarize(
     measure: Measure, scores: np.ndarray, signed: str, size: float, level: float, unreliable: Collection[int] = ()
 ) -> Metric:
-    """Return the means of scores (systems, p), and tests of all pairs; `unreliable` are systems without meaning."""
+    """Return the means of scores (systems, p), and tests of all pairs; `unreliable` are systems without meaning.
+
+    size : the number of texts of a set
+    """
     values = [
         Value(mean.value, mean.interval(level, measure.bounds, size), row.tolist(), i not in unreliable)
         for i, (row, mean) in enumerate(zip(scores, map(mean_estimate, scores), strict=True))
     ]
     pairs = list(combinations(range(len(scores)), 2))
-    tests = [Test(i, j, **paired_test(scores[i], scores[j], level, n_tests=len(pairs))) for i, j in pairs]
-    adjusted = holm([test.p for test in tests])
-    tests = [replace(test, p_holm=p) for test, p in zip(tests, adjusted, strict=True)]
+    possible = difference_bounds(measure.bounds, [size, size])
+    unadjusted = [paired_test(scores[i], scores[j], level, None, len(pairs), possible) for i, j in pairs]
+    adjusted = holm([test["p"] for test in unadjusted])
+    tests = [Test(i, j, **test, p_holm=p) for (i, j), test, p in zip(pairs, unadjusted, adjusted, strict=True)]
     sign = 1 if measure.better == "lower" else -1
     order = np.argsort(tied_ranks([sign * value.mean for value in values]), kind="stable").tolist()
     # First is the system whose tests against all others hold.

@@ -65,9 +65,10 @@ def _leader(report: Report, metric: Metric, what: str) -> tuple[str, str]:
 def _first(report: Report) -> str:
     main, *rest = report.section("diversity")
     begin, end = _leader(report, main, main.title)
-    quality = next(iter(report.section("quality")), None)
     verb = "is " if main.best is None else ""
-    at_quality = "" if quality is None else _at_quality(quality, _highest(main), verb)
+    at_quality = ""
+    if quality := report.section("quality"):
+        at_quality = _at_quality(report, quality[0], _highest(main), verb)
     if main.best is None:
         return f"{begin}{at_quality}{end}."
     answer = f"{begin}{end}{at_quality}."
@@ -99,34 +100,25 @@ def _doubted_by_length(report: Report, system: int) -> set[str]:
     return names
 
 
-def _at_quality(quality: Metric, system: int, verb: str) -> str:
-    """Say the quality of the most diverse system, with a verb if it needs one."""
-    value = f"{quality.title} {_mean(quality, system)}"
+def _at_quality(report: Report, quality: Metric, system: int, verb: str) -> str:
+    """Say the quality of the most diverse system, with a verb if it needs one, and which others test as better."""
     if not quality.values[system].is_reliable:
         return f", and {quality.title} says nothing about its texts"
-    poor = _poor(quality)
-    if system in poor:
-        place = "lowest" if len(poor) == 1 else "among the lowest"
-        return f", and {verb}{place} in quality ({value})"
+    value = f"{quality.title} {_mean(quality, system)}"
     if system == quality.best:
         return f", and {verb}first in quality ({value})"
-    return f", at a quality ({quality.title}) of {_mean(quality, system)}"
-
-
-def _poor(metric: Metric) -> list[int]:
-    """List the systems of lower quality: those below the widest gap between intervals of neighbours.
-
-    Means without intervals have to be below half of the next. Systems that the metric cannot measure do not count.
-    """
-    order = [i for i in metric.order if metric.values[i].is_reliable]
-    ends = [value.interval or [value.mean / 2, value.mean] for value in metric.values]
-    gaps: dict[int, float] = {}
-    for rank in range(1, len(order)):
-        lowest_above = min(ends[i][0] for i in order[:rank])
-        highest_below = max(ends[i][1] for i in order[rank:])
-        gaps[rank] = lowest_above - highest_below
-    rank = max(gaps, key=lambda rank: gaps[rank], default=0)
-    return order[rank:] if gaps and gaps[rank] > TIE else []
+    better = []
+    tests = [test for test in quality.tests if system in (test.a, test.b)]
+    for test in tests:
+        other = test.a + test.b - system
+        is_below = test.difference < 0 if test.a == system else test.difference > 0
+        is_shown = test.p_holm is not None and test.p_holm < 1 - report.confidence
+        if is_below and is_shown and quality.values[other].is_reliable:
+            better.append(report.systems[other])
+    if not better:
+        return f", at a quality ({quality.title}) of {_mean(quality, system)}"
+    place = "lowest in quality" if 1 < len(better) == len(tests) else f"lower in quality than {listed(better)}"
+    return f", and {verb}{place} ({value})"
 
 
 def _quality(report: Report) -> str:
@@ -136,16 +128,9 @@ def _quality(report: Report) -> str:
         reason = ": GRUEN reads English prose, which most texts are not. Pass ratings instead" if unread else ""
         return f"Quality was not measured{reason}: diversity may come from bad texts."
     quality = metrics[0]
-    systems = report.systems
-    parts = ["".join(_leader(report, quality, f"quality ({quality.title})")) + "."]
-    if poor := _poor(quality):
-        rated = [i for i in quality.order if quality.values[i].is_reliable]
-        next_ = rated[-len(poor) - 1]
-        low = listed(f"{systems[i]} ({_mean(quality, i)})" for i in poor)
-        parts.append(f"Of lower quality than all others, which have {_mean(quality, next_)} or more: {low}.")
-    if Signature.parse(quality.signature).metric == "gruen":
-        parts.append(f"{COMPACT} {NONSENSE}")
-    return " ".join(parts)
+    answer = "".join(_leader(report, quality, f"quality ({quality.title})")) + "."
+    is_gruen = Signature.parse(quality.signature).metric == "gruen"
+    return f"{answer} {COMPACT} {NONSENSE}" if is_gruen else answer
 
 
 def _misleading(report: Report) -> str:
@@ -200,7 +185,7 @@ def _alike(report: Report, likeness: Likeness) -> str:
     pairs = likeness.pairs
     level = 1 - report.confidence
     digits = decimals([(whole.between, whole.between_interval)])
-    p = with_p(whole.p, whole.least_p)
+    p = with_p(whole.p)
     equal = f"{percent(whole.equal_share)} of their texts equal one of another system"
     all_of_them = "of all together, " if pairs else ""
     answer = f"{all_of_them}no difference in what they say is shown ({p})"
