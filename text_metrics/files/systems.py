@@ -42,10 +42,9 @@ class SystemGuard:
         """Add a row of a prompt, which holds a number of texts."""
         if not isinstance(row, dict):
             return
-        if prompt not in self._prompts:
-            if len(self._prompts) == _MOST_PROMPTS:
-                return
-            self._prompts.add(prompt)
+        if prompt not in self._prompts and len(self._prompts) == _MOST_PROMPTS:
+            return
+        self._prompts.add(prompt)
         for name, value in row.items():
             self._columns.setdefault(name)
             counts = self._n_texts.setdefault(name, Counter())
@@ -85,7 +84,7 @@ class SystemGuard:
 
 
 def check_one_system(path: Path, units: Sequence[Unit], used: Iterable[str | None]) -> None:
-    """Raise a ValueError if sets that are read seem to be of several systems; see `SystemGuard`."""
+    """Raise a ValueError if sets that are read seem to be of several systems."""
     guard = SystemGuard(used)
     for unit in units:
         for row in unit.rows:
