@@ -7,7 +7,9 @@ import sys
 # The way to start processes that are forks of one server, which has imported what they import and done nothing else.
 # `evaluate`, with torch, takes 4 s.
 FORKS = "forkserver"
-multiprocessing.get_context(FORKS).set_forkserver_preload(["evaluate", "sentence_transformers", "tests.trainer_run"])
+multiprocessing.get_context(FORKS).set_forkserver_preload(
+    ["evaluate", "sentence_transformers", "tests.test_kills", "tests.trainer_run"]
+)
 
 
 def run(program, *arguments, cwd=None, env=None):

@@ -141,7 +141,7 @@ def test_a_host_that_dies_loses_nothing(hosts, two_machines, tmp_path):
         write_jsonl(folder / "data.jsonl", [{"text": text} for text in texts])
     assert score(here / "data.jsonl", "--set-size", 3, key="text", size=30) == 0
 
-    changed = changed_metric(tmp_path, "self_bleu", "SelfBleu", STOPPING)
+    changed = changed_metric(tmp_path, STOPPING)
     (tmp_path / "second").write_text(str(second.id))
     marks = tmp_path / "marks"
     parts = there / "out.jsonl.parts"

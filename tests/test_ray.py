@@ -1,6 +1,5 @@
 """text-metrics score --engine ray: a real cluster, whose workers are killed."""
 
-import json
 import os
 import re
 import shutil
@@ -136,17 +135,15 @@ def kill_one(marks, is_time, killed):
 
 @pytest.mark.slow
 def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path, monkeypatch):
-    rows = [{**row, "note": f"n{i % 9}"} for i, row in enumerate(make_rows(80))]
-    rows[50]["note"] = None
-    lines = [json.dumps(row, ensure_ascii=False) for row in rows]
-    lines[30:30] = ["no JSON", ""]
+    # Sets whose rows are not next to each other, and bad rows, which make their sets bad.
+    rows = [{**row, "note": row["prompt"][-1]} for row in rows_of_equal_texts(60, bad=[1, 50, 52])[:-1]]
+    more = ["--id-key", "prompt", "--cluster-key", "note", "--set", "max_order=2"]
     for folder in ("here", "there"):
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / "data.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    more = ["--cluster-key", "note", "--set", "max_order=2"]
+        write_jsonl(tmp_path / folder / "data.jsonl", rows[::2] + rows[1::2])
     # Paths are relative to the folder of the command, for workers too.
     monkeypatch.chdir(tmp_path)
-    assert score(Path("here/data.jsonl"), *more) == EXIT_BAD_ROWS
+    assert score(Path("here/data.jsonl"), *more, key="text") == EXIT_BAD_ROWS
 
     changed_metric(tmp_path, MARKED)
     marks = tmp_path / "marks"
@@ -155,7 +152,8 @@ def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path, monkeypatch):
     killer = threading.Thread(target=kill_one, args=(marks, lambda: any(parts.glob("part-????????")), killed))
     killer.daemon = True
     killer.start()
-    assert score(Path("there/data.jsonl"), *more, *on(cluster, 2), metric="./self_bleu") == EXIT_BAD_ROWS
+    more += on(cluster, 2)
+    assert score(Path("there/data.jsonl"), *more, metric="./self_bleu", key="text") == EXIT_BAD_ROWS
     killer.join(timeout=10)
     # A worker was killed in the middle of its batch; all other workers finished theirs.
     assert killed
@@ -200,20 +198,6 @@ def test_bad_rows_that_are_done_first_do_not_end_the_job(cluster, tmp_path, monk
     _, bad, summary = results_of(data)
     assert (summary["n_scores"], summary["n_bad"]) == (6, 80)
     assert [row["row"] for row in bad] == list(range(2, 82))
-
-
-@pytest.mark.slow
-def test_bad_rows_make_their_sets_bad_on_a_cluster_too(cluster, tmp_path):
-    rows = rows_of_equal_texts(30, bad=[1, 50, 52])[:-1]
-    here, there = (tmp_path / folder for folder in ("here", "there"))
-    for folder, engine in ((here, []), (there, on(cluster))):
-        folder.mkdir()
-        # The sets are not next to each other.
-        data = write_jsonl(folder / "data.jsonl", rows[::2] + rows[1::2])
-        more = ["--id-key", "prompt", "--set", "max_order=2", *engine]
-        assert score(data, *more, key="text", size=10) == EXIT_BAD_ROWS
-    assert outputs(there) == outputs(here)
-    assert all(row["self_bleu"] == pytest.approx(1) for row in results_of(data)[0])
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.chat_server import serve
-from tests.files import read_data, read_jsonl, write_data, write_jsonl
+from tests.files import compress, read_data, write_data, write_jsonl
 from text_metrics.files.listing import data_files, named_files
 from text_metrics.files.rows import Source
 from text_metrics.files.written import find_writer
@@ -99,6 +99,10 @@ def test_what_commands_wrote_is_no_data_of_a_folder_or_pattern(run, name):
     code, _, shown = write(run)
     assert code in (0, 3), shown
     assert names <= {path.name for path in Path("a").iterdir()}
+    if name == "rate-quality":
+        # Who names it reads it.
+        rated_rows = [row.values for row in Source(Path("a/rated.jsonl")).rows()]
+        assert [row["quality"] for row in rated_rows] == [1.0] * len(ROWS)
     for path in (Path("a"), Path("a/*.*"), Path("*/*")):
         assert data_files(path) == [Path("a/data.jsonl")]
     assert list(named_files(["a/*.json*"])) == ["data"]
@@ -161,8 +165,7 @@ def test_the_output_of_a_pattern_has_a_name_of_its_own(run, pattern, name):
         path.parent.mkdir(exist_ok=True)
         write_data(path, ROWS)
         if pattern.endswith(".gz"):
-            with pa.CompressedOutputStream(f"{path}.gz", "gzip") as stream:
-                stream.write(path.read_bytes())
+            compress(path, ".gz")
     code, _, shown = run("score", pattern, *BLEU_BY_ID)
     assert code == 0, shown
     assert Path(name).is_file(), shown
@@ -294,10 +297,3 @@ def test_columns_that_cannot_be_one_are_named(run):
     code, _, shown = run("score", "shards", *BLEU, "--text-key", "text")
     assert code == 2
     assert all(part in shown for part in ("'mark'", "string", "int64", "0.parquet", "1.parquet"))
-
-
-def test_a_row_of_ratings_is_data_of_a_report(run):
-    """What rate-quality wrote is named by a user to be read."""
-    rated(run)
-    assert [row["quality"] for row in read_jsonl(Path("a/rated.jsonl"))] == [1.0] * len(ROWS)
-    assert len(list(Source(Path("a/rated.jsonl")).rows())) == len(ROWS)

@@ -110,7 +110,7 @@ def main(words: Sequence[str] | None = None) -> int:
 def _with_intervals(summary: dict[str, Any], scorer: RowScorer) -> tuple[dict[str, Any], dict[str, float | None]]:
     """Add the intervals to a summary, whose level decides no score; returns it, and its numbers by name for limits."""
     options = scorer.options
-    summary = {name: value for name, value in summary.items() if name != "against"}
+    summary.pop("against", None)
     values = {name: value for name, value in summary.items() if value is None or isinstance(value, (int, float))}
     check_numbers(scorer, values)
     if options.one_set:

@@ -3,7 +3,6 @@
 import glob
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple

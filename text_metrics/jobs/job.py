@@ -67,13 +67,10 @@ class Job:
         with saved.opened() as done:
             self.reader.prepare(self.source)
             n_pieces, counts, marks = self._score_all(done)
-            facts = chain.from_iterable(saved.record(number)["facts"] for number in range(n_pieces))
-            numbers = summarize(facts)
+            summary = summarize(chain.from_iterable(saved.record(number)["facts"] for number in range(n_pieces)))
             if lacks_lines(counts):
-                numbers = _without_means(numbers)
-            summary = dict(self._signed(numbers, marks))
-            summary.update(counts)
-            summary["command"] = saved.decisive
+                summary = _without_means(summary)
+            summary = self._signed(summary, marks) | counts | {"command": saved.decisive}
             if saved.out.suffix != ".json":
                 schema = None if self.schema is None else self.schema(self.reader)
                 with saved.written(saved.out) as temporary:
@@ -168,14 +165,13 @@ class Job:
         }
         if self.reader.keys.id is not None and not self.reader.chooses:
             counts |= count_repeats(units)
-        shown = sorted((row.number, *self._described(row)) for row in bad)
+        if self.saved.options.no_texts:
+            shown = sorted((row.number, without_value(row.error), None) for row in bad)
+        else:
+            shown = sorted((row.number, row.error, row.show()) for row in bad)
         record = {"counts": counts, "marks": total_marks(scored), "bad": shown, "facts": facts}
         self.saved.write(number, record, output)
         return True
-
-    def _described(self, row: Row) -> tuple[str, str | None]:
-        """Return the error of a bad row and its content, unless texts must not be shown."""
-        return (without_value(row.error), None) if self.saved.options.no_texts else (row.error, row.show())
 
     def _score_valid(self, units: list[Unit]) -> list[tuple[list[Unit], Any]]:
         """Score units together, or if that fails, in halves; returns those that were scored, with their scores."""
@@ -211,9 +207,7 @@ class Job:
 
 def _without_means(summary: dict[str, Any]) -> dict[str, Any]:
     """Replace the means of a summary by None, because they do not describe the whole file; counts stay."""
-    counted: dict[str, Any] = {}
-    for name, value in summary.items():
-        counted[name] = None if isinstance(value, float) else value
+    counted = {name: None if isinstance(value, float) else value for name, value in summary.items()}
     if "estimates" in counted:
         counted["estimates"] = dict.fromkeys(counted["estimates"])
     return counted
