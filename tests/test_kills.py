@@ -61,7 +61,9 @@ def write_keys(folder):
 
 
 def write_array(folder):
-    rows = [{"texts": text, "p": i} for i, members in enumerate(SETS) for text in members]
+    rows = []
+    for i, members in enumerate(SETS):
+        rows += [{"texts": text, "p": i, "e": [len(text), i, j]} for j, text in enumerate(members)]
     return write_data(folder / "data.json", [*rows, 5])
 
 
@@ -71,7 +73,7 @@ JOBS = {
     "score, sets": (score_main, write_sets, SCORE, "out.jsonl"),
     "score, keys": (score_main, write_keys, [*SCORE, "--id-key", "p"], "out.parquet"),
     "score, one set": (score_main, write_sets, ["--metric", "vendi_embed", "--one-set"], "out.json"),
-    "choose": (choose_main, write_array, ["--id-key", "p", "--keep", "1"], "out.csv"),
+    "choose": (choose_main, write_array, ["--id-key", "p", "--keep", "1", "--column", "embeddings=e"], "out.csv"),
 }
 
 
@@ -79,8 +81,9 @@ JOBS = {
 def job(request, tmp_path, tiny_model):
     """The main and the words of a job, and the outputs of an undisturbed run."""
     main, write, more, out = JOBS[request.param]
-    size = 2 if "--one-set" in more else 30 if write is write_sets else 5
-    if main is choose_main or "vendi_embed" in more:
+    size = 30 if write is write_sets else 5
+    if "--one-set" in more:
+        size = 3
         more = [*more, "--set", f"model={tiny_model}"]
     jobs = []
     for name in ("once", "killed"):

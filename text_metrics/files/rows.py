@@ -64,19 +64,14 @@ class Row(msgspec.Struct):
 class Source:
     """A file that is read row by row, or several that are concatenated; a row is any value of JSON but null.
 
-    Parameters
-    ----------
     rows : the key of the rows within a JSON value
     delimiter : the delimiter of CSV; by default, it follows from the file's name
     encoding : the encoding of text
 
-    Attributes
-    ----------
-    schema : the joined schema of all files, which are tables; None if a file has no types
-
     Raises a ValueError if the file is missing, or is a damaged table.
     """
 
+    # The joined schema of all files, if they are tables.
     schema: pa.Schema | None = None
 
     def __init__(

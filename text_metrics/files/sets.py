@@ -108,18 +108,12 @@ class Reader:
     A row keeps its place in its set if it is bad. A row without a readable id is assigned to the preceding set; if it
     is not between two rows of one set, the set after it lacks a row, too. Where sets are scattered, it is an error.
 
-    Parameters
-    ----------
     reads_sets : whether a row that is a set of its own must be a list; otherwise, it may be one text
     columns : with the values of arguments; a row without a valid value is bad
     chooses : whether rows of sets are chosen: each holds one text, and good rows are not skipped with bad ones
     is_scattered : whether rows of a set may have others between them, so that all are in memory; `prepare` finds out
     strip : the kinds of marks, such as reasoning, that are removed from texts
     guard : a `SystemGuard` that `prepare` asks about the rows that it reads
-
-    Attributes
-    ----------
-    joins_rows : whether rows are joined to sets; not if no two rows have one id, as `prepare` finds out
     """
 
     keys: Keys
@@ -131,6 +125,7 @@ class Reader:
     guard: Any = None
 
     def __post_init__(self) -> None:
+        # Unless no two rows have one id, as `prepare` finds out.
         self.joins_rows = self.keys.is_grouped
 
     def prepare(self, source: Source) -> None:
@@ -170,10 +165,7 @@ class Reader:
             )
 
     def _find_runs(self, rows: Iterable[Row]) -> tuple["array[int]", "array[int]", bool]:
-        """Find the runs of rows with an id: consecutive rows that have the same one.
-
-        Returns the hash of the id of each run, the number of its first row, and whether any run has several rows.
-        """
+        """Return the hash of each run of equal ids, the number of its first row, and whether any has several rows."""
         hashes = array("q")
         numbers = array("q")
         has_long_runs = False
@@ -296,11 +288,8 @@ class Reader:
         return given
 
     def _checked(self, source: Source) -> Iterator[Row]:
-        """Read the texts of rows, and their values of arguments; invalid rows get an error.
-
-        In CSV, the cells of texts are lists if the first one is. Raises a ValueError for an unknown number of rows.
-        """
-        # Each file has its own form.
+        """Read the texts of rows, and their values of arguments; invalid rows get an error."""
+        # Of each file of CSV, whether cells of texts are lists: if the first one is.
         are_lists: dict[int, bool] = {}
         for row in source.rows():
             if row.n_lines > 1 and self.keys.size:

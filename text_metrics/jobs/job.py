@@ -36,8 +36,6 @@ Facts = Iterator[dict[str, Any]]
 class Job:
     """A file whose rows are scored in numbered pieces of whole units; another process has a copy.
 
-    Parameters
-    ----------
     saved : the output, and the pieces that are done
     score : scores units together; a unit that cannot be scored has errors in its rows
     finish : returns, for units and their scores, the facts that the summary needs, and the rows to write
@@ -89,10 +87,8 @@ class Job:
         return summary | signed | {"stripped": marks.counts(kinds)}
 
     def _score_all(self, done: list[int]) -> tuple[int, Counter[str], Marks]:
-        """Score the pieces that are not done, show the progress, and name bad rows.
+        """Score the pieces that are not done, and name bad rows; returns the number of pieces, counts and marks.
 
-        Returns the number of pieces, the counts of texts, incomplete sets and bad rows, and the counts of texts that
-        held more than the answer.
         Raises a ValueError if no row can be scored, or none of the first ones of the file: the settings may be wrong.
         """
         saved = self.saved

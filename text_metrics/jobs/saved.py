@@ -74,8 +74,6 @@ class SavedJob:
 
     The output is by default beside the data, in their format. One that ends in .json is also the summary.
 
-    Parameters
-    ----------
     result : the end of the default name of the output, before its suffix
     formats : the suffixes that the output may have
 
