@@ -218,17 +218,6 @@ def test_one_answer_is_one_answer_through_each_door(tmp_path, monkeypatch, capsy
     assert stripped.counts in (None, {example.kind: 2 * example.n, "empty": 0})
 
 
-def test_signatures_of_stripped_texts_differ():
-    signatures = []
-    for strip in (None, "reasoning", ["special", "reasoning"], "special,reasoning,prompt"):
-        reward = text_metrics.for_rewards("vendi_embed", 4, kernel="ngram", strip=strip)
-        reward(completions=["Paris is.", "Lyon is."] * 2, prompts=[PROMPT] * 4)
-        signatures.append(Signature.parse(reward.signature))
-    named = [signed.entries.get("strip") for signed in signatures]
-    assert named == [None, "reasoning", "reasoning+special", "reasoning+special+prompt"]
-    assert signatures[1].difference(signatures[2]) == {"strip": ("reasoning", "reasoning+special")}
-
-
 def test_an_answer_that_is_empty_stays_an_item(tmp_path, monkeypatch, capsys):
     texts = ["<think> cut", "Paris", "Paris", "Lyon"]
     data = write_jsonl(tmp_path / "data.jsonl", [{"texts": texts}])
