@@ -88,6 +88,14 @@ def test_the_prompt_is_stripped_where_a_text_begins_with_it(text, context, rest)
     assert strip(text, [REASONING], context) == text
 
 
+def test_reasoning_after_an_echoed_prompt_that_stays_is_found():
+    text = "Name a fruit. <think>\nIt is red.\n</think> Apple"
+    assert list(texts.find(text, "Name a fruit.")) == [REASONING, PROMPT]
+    assert strip(text, [REASONING], "Name a fruit.") == "Name a fruit. Apple"
+    # One that does not end begins a line only after the prompt.
+    assert strip("Name a fruit. <think> It", [REASONING], "Name a fruit.") == "Name a fruit."
+
+
 _PLAIN = st.text("abc é水.\n", min_size=1, max_size=20).map(str.strip).filter(bool)
 _PIECES = [
     *("<think>", "</think>", "[THINK]", "[SEP]", "<s>", "</s>", "<|eot_id|>", "<answer>", "</answer>"),
