@@ -64,9 +64,11 @@ class SystemGuard:
         for name, by_value in self._n_texts.items():
             if by_value is None or len(by_value) < 2 or name in used:
                 continue
-            n_complete = [sum(n > 1 for n in by_prompt.values()) for by_prompt in by_value.values()]
-            if min(n_complete) >= _NEARLY_ALL * n_prompts:
-                candidates.append((min(n_complete), name in self._of_text, name, len(by_value)))
+            coverage = n_prompts
+            for by_prompt in by_value.values():
+                coverage = min(coverage, sum(n > 1 for n in by_prompt.values()))
+            if coverage >= _NEARLY_ALL * n_prompts:
+                candidates.append((coverage, name in self._of_text, name, len(by_value)))
         if candidates:
             _, _, name, n = max(candidates, key=lambda candidate: candidate[:2])
             raise ValueError(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, count, filterfalse, islice, takewhile
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
@@ -161,10 +162,12 @@ class Job:
         }
         if self.reader.keys.id is not None and not self.reader.chooses:
             counts |= count_repeats(units)
-        if self.saved.options.no_texts:
-            shown = sorted((row.number, without_value(row.error), None) for row in bad)
-        else:
-            shown = sorted((row.number, row.error, row.show()) for row in bad)
+        shown: list[tuple[int, str, str | None]] = []
+        for row in sorted(bad, key=attrgetter("number")):
+            if self.saved.options.no_texts:
+                shown.append((row.number, without_value(row.error), None))
+            else:
+                shown.append((row.number, row.error, row.show()))
         record = {"counts": counts, "marks": total_marks(scored), "bad": shown, "facts": facts}
         self.saved.write(number, record, output)
         return True
@@ -203,7 +206,9 @@ class Job:
 
 def _without_means(summary: dict[str, Any]) -> dict[str, Any]:
     """Replace the means of a summary by None, because they do not describe the whole file; counts stay."""
-    counted = {name: None if isinstance(value, float) else value for name, value in summary.items()}
+    counted: dict[str, Any] = {}
+    for name, value in summary.items():
+        counted[name] = None if isinstance(value, float) else value
     if "estimates" in counted:
         counted["estimates"] = dict.fromkeys(counted["estimates"])
     return counted

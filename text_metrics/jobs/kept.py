@@ -70,7 +70,10 @@ def check_outputs(options: cli.Options, *reads: str | Path) -> None:
     """Raise a ValueError if an output is a file that is read, was not written by a command, or has no known format."""
     out = options.out
     bad = _bad_path(out)
-    files.check_outputs([options.reads, *listing.data_files(options.reads), *reads], [out, bad, journal_of(out)])
+    inputs: list[str | Path] = [options.reads]
+    inputs += listing.data_files(options.reads)
+    inputs += reads
+    files.check_outputs(inputs, [out, bad, journal_of(out)])
     if out.suffix not in _FORMATS:
         raise ValueError(f"--out must be a file that ends in {', '.join(_FORMATS)}. Got {out}.")
     if bad.exists() and not is_bad_file(bad):
