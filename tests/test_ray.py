@@ -38,12 +38,16 @@ def test_clusters_that_are_not_there(tmp_path, capsys, monkeypatch, more, messag
     assert message in capsys.readouterr().err
 
 
-def test_a_worker_that_does_not_see_the_data(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [(Path.unlink, "does not exist. All machines"), (Path.touch, "has changed, or is another file")],
+)
+def test_a_worker_that_does_not_see_the_data(tmp_path, capsys, monkeypatch, change, message):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
     load_metric = scoring.load_metric
-    monkeypatch.setattr(scoring, "load_metric", lambda name, **more: data.unlink() or load_metric(name))
+    monkeypatch.setattr(scoring, "load_metric", lambda name, **more: change(data) or load_metric(name))
     assert score(data) == EXIT_USAGE
-    assert f"{data} does not exist. All machines" in capsys.readouterr().err
+    assert f"{data} {message}" in capsys.readouterr().err
 
 
 # On a cluster: what `_compute` of a metric does first, in a worker. Each writes a file that is named by its process.

@@ -223,16 +223,16 @@ def test_each_file_of_a_pattern_is_parsed_by_its_own_format(run):
     odd = '["a", "b"]'
     Path("m").mkdir()
     write_jsonl(Path("m/a.jsonl"), [{"id": 1, "text": odd}, {"id": 1, "text": "c d"}])
-    for name, cells in (("b.csv", [odd, '["c"]']), ("c.csv", ["a text", odd])):
+    for name, cells in (("b.csv", [odd, "a text", '["c", "d"]']), ("c.csv", ["a text", odd])):
         with Path("m", name).open("w", newline="") as file:
             csv.writer(file).writerows([("id", "text"), *((name, cell) for cell in cells)])
     write_data(Path("m/d.parquet"), [{"id": "p", "text": "e"}, {"id": "p", "text": odd}])
     code, _, shown = run("score", "m/*", *BLEU_BY_ID, "--out", "out.jsonl", "--restart")
     assert code == 0, shown
-    assert "4 files, 8 rows" in shown
+    assert "4 files, 9 rows" in shown
     n_texts = json.loads(Path("out.jsonl.summary.json").read_text())["n_texts"]
-    # Two of JSON lines, three of the first CSV file, two of the second, two of Parquet.
-    assert n_texts == 9
+    # Two of JSON lines, five of the first CSV file, two of the second, two of Parquet.
+    assert n_texts == 11
 
 
 def test_folders_that_hive_wrote_are_read_with_their_columns(run):
