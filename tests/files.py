@@ -86,35 +86,21 @@ KINDS_OF_PIPES = ("fifo", "/dev/fd")
 
 @contextmanager
 def pipe_of(content, kind, name="pipe"):
-    """Make a pipe that gives some bytes once: a path, of that name in this folder if it is a named one.
-
-    They must be more than a pipe holds, 64 KiB, so that a named one is not at its end before a reader has it open.
-    """
+    """Make a pipe that gives some bytes once; returns its path, which has this name if it is a named one."""
+    reader, writer = os.pipe()
+    path = Path(f"/dev/fd/{reader}")
     if kind == "fifo":
-        os.mkfifo(name)
-        # Opened for both, so that no end waits for the other one.
         path = Path(name)
-        reader = os.open(name, os.O_RDWR)
-        writer = os.open(name, os.O_WRONLY)
-    else:
-        reader, writer = os.pipe()
-        path = Path(f"/dev/fd/{reader}")
-    rest = [reader]
+        path.symlink_to(f"/dev/fd/{reader}")
 
     def write():
-        with suppress(BrokenPipeError, OSError), open(writer, "wb", buffering=0) as file:
-            for begin in range(0, len(content), 4096):
-                file.write(content[begin : begin + 4096])
-            if kind == "fifo":
-                # A reader has the file open by now, and needs its end.
-                os.close(rest.pop())
+        with suppress(BrokenPipeError), open(writer, "wb", buffering=0) as file:
+            file.write(content)
 
-    thread = threading.Thread(target=write, daemon=True)
-    thread.start()
+    threading.Thread(target=write, daemon=True).start()
     try:
         yield path
     finally:
-        for end in rest:
-            os.close(end)
+        os.close(reader)
         if kind == "fifo":
-            os.unlink(name)
+            path.unlink()

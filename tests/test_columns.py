@@ -106,9 +106,7 @@ def test_a_column_is_the_argument(load, tmp_path, name, argument, kind):
 CLASSES = {"patience": 0.8}
 
 
-@pytest.mark.parametrize(
-    ("source", "out"), [("data.jsonl", "out.parquet"), ("data.parquet", "out.csv"), ("data.parquet", "out.parquet")]
-)
+@pytest.mark.parametrize(("source", "out"), [("data.jsonl", "out.parquet"), ("data.parquet", "out.csv")])
 def test_all_results_of_items_are_columns(load, tmp_path, source, out):
     rows = []
     for i, members in enumerate(SETS + SETS[::-1]):
@@ -191,8 +189,9 @@ def test_quality_of_another_scale(load, tmp_path):
 CONTEXTS = ["Describe a dog in a park.", None, "", "What do you like?", "Say something about doors."]
 
 
-@pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity", "semantic_entropy"])
-@pytest.mark.parametrize("kind", ["jsonl", "csv", "single.parquet"])
+@pytest.mark.parametrize(
+    ("name", "kind"), [("vendi_embed", "jsonl"), ("chamfer_diversity", "csv"), ("semantic_entropy", "single.parquet")]
+)
 def test_contexts_are_those_of_sets(load, tmp_path, name, kind):
     rows = [{"texts": members, "c": context or ""} for members, context in zip(SETS, CONTEXTS, strict=True)]
     more = ["--context-key", "c"]

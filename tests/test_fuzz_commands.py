@@ -25,7 +25,7 @@ from text_metrics.probe import ask as probe_ask
 from text_metrics.probe import files as probe_files
 
 # Cases of each reader, and of text-metrics score, in the test suite.
-FILES, JOBS = 120, 40
+FILES, JOBS = 60, 30
 
 PAIRS = [
     {"set1": ["a", "b"], "set2": ["c", "d"], "llm_diversity": 0, "src": ["x", "y"], "set1_label": "original"},

@@ -76,7 +76,22 @@ def test_one_key_is_read_alike_whatever_its_type(same):
 
 
 def test_other_keys_stay_apart():
-    texts = ["01", "1.10", "1e1", "a.0", "0x1", "1_0", "2024", "2024-05", "20240506", "nan", "inf", "rue"]
+    texts = [
+        "01",
+        "01.0",
+        "1_0.0",
+        "1.10",
+        "1e1",
+        "a.0",
+        "0x1",
+        "1_0",
+        "2024",
+        "2024-05",
+        "20240506",
+        "nan",
+        "inf",
+        "rue",
+    ]
     values = [1, 1.1, " 1", float("inf"), float("-inf"), *texts]
     values += [same[0] for same in SAME_KEYS[1:]]
     assert len({read_key({"p": value}, "p") for value in values}) == len(values)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.chat_server import serve
-from tests.files import read_data, read_jsonl, write_data, write_jsonl
+from tests.files import compress, read_data, write_data, write_jsonl
 from text_metrics.files.listing import data_files, named_files
 from text_metrics.files.rows import Source
 from text_metrics.files.written import find_writer
@@ -99,6 +99,10 @@ def test_what_commands_wrote_is_no_data_of_a_folder_or_pattern(run, name):
     code, _, shown = write(run)
     assert code in (0, 3), shown
     assert names <= {path.name for path in Path("a").iterdir()}
+    if name == "rate-quality":
+        # Who names it reads it.
+        rated_rows = [row.values for row in Source(Path("a/rated.jsonl")).rows()]
+        assert [row["quality"] for row in rated_rows] == [1.0] * len(ROWS)
     for path in (Path("a"), Path("a/*.*"), Path("*/*")):
         assert data_files(path) == [Path("a/data.jsonl")]
     assert list(named_files(["a/*.json*"])) == ["data"]
@@ -161,8 +165,7 @@ def test_the_output_of_a_pattern_has_a_name_of_its_own(run, pattern, name):
         path.parent.mkdir(exist_ok=True)
         write_data(path, ROWS)
         if pattern.endswith(".gz"):
-            with pa.CompressedOutputStream(f"{path}.gz", "gzip") as stream:
-                stream.write(path.read_bytes())
+            compress(path, ".gz")
     code, _, shown = run("score", pattern, *BLEU_BY_ID)
     assert code == 0, shown
     assert Path(name).is_file(), shown
@@ -220,16 +223,16 @@ def test_each_file_of_a_pattern_is_parsed_by_its_own_format(run):
     odd = '["a", "b"]'
     Path("m").mkdir()
     write_jsonl(Path("m/a.jsonl"), [{"id": 1, "text": odd}, {"id": 1, "text": "c d"}])
-    for name, cells in (("b.csv", [odd, '["c"]']), ("c.csv", ["a text", odd])):
+    for name, cells in (("b.csv", [odd, "a text", '["c", "d"]']), ("c.csv", ["a text", odd])):
         with Path("m", name).open("w", newline="") as file:
             csv.writer(file).writerows([("id", "text"), *((name, cell) for cell in cells)])
     write_data(Path("m/d.parquet"), [{"id": "p", "text": "e"}, {"id": "p", "text": odd}])
     code, _, shown = run("score", "m/*", *BLEU_BY_ID, "--out", "out.jsonl", "--restart")
     assert code == 0, shown
-    assert "4 files, 8 rows" in shown
+    assert "4 files, 9 rows" in shown
     n_texts = json.loads(Path("out.jsonl.summary.json").read_text())["n_texts"]
-    # Two of JSON lines, three of the first CSV file, two of the second, two of Parquet.
-    assert n_texts == 9
+    # Two of JSON lines, five of the first CSV file, two of the second, two of Parquet.
+    assert n_texts == 11
 
 
 def test_folders_that_hive_wrote_are_read_with_their_columns(run):
@@ -294,10 +297,3 @@ def test_columns_that_cannot_be_one_are_named(run):
     code, _, shown = run("score", "shards", *BLEU, "--text-key", "text")
     assert code == 2
     assert all(part in shown for part in ("'mark'", "string", "int64", "0.parquet", "1.parquet"))
-
-
-def test_a_row_of_ratings_is_data_of_a_report(run):
-    """What rate-quality wrote is named by a user to be read."""
-    rated(run)
-    assert [row["quality"] for row in read_jsonl(Path("a/rated.jsonl"))] == [1.0] * len(ROWS)
-    assert len(list(Source(Path("a/rated.jsonl")).rows())) == len(ROWS)

@@ -72,7 +72,7 @@ def test_scores_are_those_of_one_call(load, tmp_path, capsys):
     assert (tmp_path / "out.jsonl").stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize("metric", ["vendi_embed", "chamfer_diversity", "gruen", "probeval"])
+@pytest.mark.parametrize("metric", ["vendi_embed", "gruen", "probeval"])
 def test_every_metric(load, tmp_path, metric):
     rows = [{"texts": members, "people": ["a dog barks", "rain", "rain"]} for members in SETS]
     more = ["--reference-key", "people"] if metric == "probeval" else []
@@ -177,8 +177,10 @@ def test_the_largest_change_of_a_file_is_that_of_all_its_pieces(load, tmp_path, 
     assert max(changes) > np.mean(changes) + 0.01
 
 
-@pytest.mark.parametrize("name", ["data.jsonl", "data.csv", "data.parquet", "data"])
-@pytest.mark.parametrize("out", ["out.jsonl", "out.csv", "out.parquet"])
+@pytest.mark.parametrize(
+    ("name", "out"),
+    [("data.jsonl", "out.csv"), ("data.csv", "out.parquet"), ("data.parquet", "out.parquet"), ("data", "out.jsonl")],
+)
 def test_rows_with_one_key_are_a_set(load, tmp_path, name, out):
     sets = [row["texts"] for row in make_rows(20, 4)]
     rows = [
@@ -336,12 +338,12 @@ def test_a_text_that_is_a_json_list_is_a_text(load, tmp_path, kind):
 
 
 def test_repeated_messages_are_counted(tmp_path, capsys, monkeypatch):
-    data = write_jsonl(tmp_path / "data.jsonl", [{"texts": ["a", "b"]}, *[{"texts": 5}] * 5000])
+    data = write_jsonl(tmp_path / "data.jsonl", [{"texts": ["a", "b"]}, *[{"texts": 5}] * 1200])
     assert score(data, size=100) == EXIT_BAD_ROWS
     shown = capsys.readouterr().err.splitlines()
     assert len(shown) < 20
-    assert any("4,990" in line for line in shown)
-    assert len(results_of(data)[1]) == 5000
+    assert any("1,190" in line for line in shown)
+    assert len(results_of(data)[1]) == 1200
     # A warning of each batch, whose numbers change.
     data = write_jsonl(tmp_path / "data.jsonl", [{"texts": ["a b c", *["x"] * i]} for i in range(1, 40)])
     assert score(data, "--restart", metric="gruen", size=10) == 0
@@ -497,18 +499,15 @@ def test_a_failed_job_leaves_no_lock(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
-@pytest.mark.parametrize("kind", ["jsonl", "json", "csv"])
-def test_compressed_files(tmp_path, capsys, kind, suffix):
-    rows = [{"id": str(i), "texts": ["a dog", f"the sea {i}"]} for i in range(30)]
-    plain = write_data(tmp_path / f"data.{kind}", rows)
+def test_compressed_files(tmp_path, capsys, suffix):
+    plain = write_jsonl(tmp_path / "data.jsonl", make_rows(30))
     assert score(plain, out="plain.jsonl") == 0
     data = compress(plain, suffix)
     whole = data.read_bytes()
     # Files that were compressed one by one and concatenated are one file.
-    data.write_bytes(whole + whole if kind == "jsonl" else whole)
+    data.write_bytes(whole + whole)
     assert score(data) == 0
-    expected = read_jsonl(tmp_path / "plain.jsonl")
-    assert read_jsonl(tmp_path / "out.jsonl") == (expected * 2 if kind == "jsonl" else expected)
+    assert read_jsonl(tmp_path / "out.jsonl") == read_jsonl(tmp_path / "plain.jsonl") * 2
     capsys.readouterr()
     for damaged in (whole[:-9], b"id,texts"):
         data.write_bytes(damaged)
@@ -517,9 +516,9 @@ def test_compressed_files(tmp_path, capsys, kind, suffix):
 
 
 def test_damaged_tables_are_named(tmp_path, capsys):
-    rows = [{**row, "texts": row["texts"] * 20} for row in make_rows(400)]
+    rows = [{**row, "texts": row["texts"] * 20} for row in make_rows(40)]
     data = tmp_path / "data.parquet"
-    pq.write_table(pa.Table.from_pylist(rows), data, row_group_size=100)
+    pq.write_table(pa.Table.from_pylist(rows), data, row_group_size=10)
     content = bytearray(data.read_bytes())
     # Of each damaged group one column, so that the first damage by rows is not the first by columns.
     groups = pq.ParquetFile(data).metadata
@@ -530,7 +529,7 @@ def test_damaged_tables_are_named(tmp_path, capsys):
     for size in (7, 1000):
         assert score(data, size=size, out=f"groups{size}.jsonl") == EXIT_USAGE
         message = capsys.readouterr().err.splitlines()[-1]
-        assert message.startswith(f"{data} is damaged after row 200: ")
+        assert message.startswith(f"{data} is damaged after row 20: ")
 
 
 @pytest.mark.parametrize(("n_bad", "code"), [(999, 3), (1000, 2)])

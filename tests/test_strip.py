@@ -35,10 +35,8 @@ class Example(NamedTuple):
     mark: str
 
 
-TOKENS = ["[SEP] [PAD]", "<|endoftext|>", "<|eot_id|>", "</s>"]
 EXAMPLES = [
     Example("reasoning", [f"<think> {thought} </think> Paris is." for thought in THOUGHTS], 4, "<think>"),
-    Example("special", [f"Paris is. {tokens}" for tokens in TOKENS], 4, "[SEP]"),
     Example("prompt", ["Paris is.", f"{PROMPT} Paris is."] * 2, 2, "begin with their prompt"),
 ]
 
@@ -145,7 +143,7 @@ class Doors:
             warnings.simplefilter("always")
             values = reward(prompts=[PROMPT] * 8, completions=example.texts * 2)
         said = " ".join(str(each.message) for each in caught)
-        # 0 for equal texts; those that only differ in tokens may be of one class.
+        # 0 for equal texts.
         return Shown(1 + sum(values) + (not kinds), said, reward.signature, None)
 
     def for_trainer(self, example, kinds):
@@ -220,17 +218,6 @@ def test_one_answer_is_one_answer_through_each_door(tmp_path, monkeypatch, capsy
     assert stripped.counts in (None, {example.kind: 2 * example.n, "empty": 0})
 
 
-def test_signatures_of_stripped_texts_differ():
-    signatures = []
-    for strip in (None, "reasoning", ["special", "reasoning"], "special,reasoning,prompt"):
-        reward = text_metrics.for_rewards("vendi_embed", 4, kernel="ngram", strip=strip)
-        reward(completions=["Paris is.", "Lyon is."] * 2, prompts=[PROMPT] * 4)
-        signatures.append(Signature.parse(reward.signature))
-    named = [signed.entries.get("strip") for signed in signatures]
-    assert named == [None, "reasoning", "reasoning+special", "reasoning+special+prompt"]
-    assert signatures[1].difference(signatures[2]) == {"strip": ("reasoning", "reasoning+special")}
-
-
 def test_an_answer_that_is_empty_stays_an_item(tmp_path, monkeypatch, capsys):
     texts = ["<think> cut", "Paris", "Paris", "Lyon"]
     data = write_jsonl(tmp_path / "data.jsonl", [{"texts": texts}])
@@ -268,7 +255,7 @@ def test_people_are_stripped_like_systems():
 
 @pytest.mark.parametrize("name", ["self_bleu", "gruen"])
 def test_prompts_are_stripped_for_a_metric_without_contexts(tmp_path, monkeypatch, name):
-    data = write_jsonl(tmp_path / "data.jsonl", rows_of(EXAMPLES[2]))
+    data = write_jsonl(tmp_path / "data.jsonl", rows_of(EXAMPLES[1]))
     words = ["--metric", name, "--text-key", "texts", "--out", tmp_path / "out.jsonl"]
     words += ["--context-key", "prompt", "--strip", "prompt"]
     assert run_command(monkeypatch, "score", data, *words) == 0
@@ -276,7 +263,7 @@ def test_prompts_are_stripped_for_a_metric_without_contexts(tmp_path, monkeypatc
 
 
 def test_what_cannot_be_stripped_is_an_error(tmp_path, monkeypatch, capsys):
-    data = write_jsonl(tmp_path / "data.jsonl", rows_of(EXAMPLES[2]))
+    data = write_jsonl(tmp_path / "data.jsonl", rows_of(EXAMPLES[1]))
     score = ["score", data, "--metric", "self_bleu", "--text-key", "texts"]
     assert run_command(monkeypatch, *score, "--strip", "prompt") == 2
     assert "--context-key" in capsys.readouterr().err

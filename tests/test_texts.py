@@ -1,13 +1,11 @@
 """What is not the answer: found, counted and stripped, in a text and through each door."""
 
-import subprocess
-import sys
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import ROOT, own_data
+from tests.conftest import own_data
+from tests.fuzzing import bounded
 from text_metrics import texts
 from text_metrics.texts import KINDS, PROMPT, REASONING, SPECIAL, strip
 
@@ -90,6 +88,14 @@ def test_the_prompt_is_stripped_where_a_text_begins_with_it(text, context, rest)
     assert strip(text, [REASONING], context) == text
 
 
+def test_reasoning_after_an_echoed_prompt_that_stays_is_found():
+    text = "Name a fruit. <think>\nIt is red.\n</think> Apple"
+    assert list(texts.find(text, "Name a fruit.")) == [REASONING, PROMPT]
+    assert strip(text, [REASONING], "Name a fruit.") == "Name a fruit. Apple"
+    # One that does not end begins a line only after the prompt.
+    assert strip("Name a fruit. <think> It", [REASONING], "Name a fruit.") == "Name a fruit."
+
+
 _PLAIN = st.text("abc é水.\n", min_size=1, max_size=20).map(str.strip).filter(bool)
 _PIECES = [
     *("<think>", "</think>", "[THINK]", "[SEP]", "<s>", "</s>", "<|eot_id|>", "<answer>", "</answer>"),
@@ -98,7 +104,7 @@ _PIECES = [
 ]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=200)
 @given(st.lists(st.sampled_from(_PIECES), max_size=14).map("".join), st.sets(st.sampled_from(KINDS)))
 def test_stripping_again_changes_nothing(text, kinds):
     once = strip(text, kinds, "Name a fruit.")
@@ -107,7 +113,7 @@ def test_stripping_again_changes_nothing(text, kinds):
     assert len(once) <= len(text)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(_PLAIN, st.sampled_from(REASONING_FORMS + SPECIAL_FORMS + BOTH_FORMS), st.sampled_from(SPECIAL_FORMS))
 def test_an_answer_is_never_eaten(answer, form, around):
     assert strip(form.format(answer)) == answer
@@ -115,7 +121,7 @@ def test_an_answer_is_never_eaten(answer, form, around):
         assert strip(around.format(form.format(answer))) == answer
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(st.text(st.characters(exclude_characters="<[◁", exclude_categories=("Cs",)), max_size=40))
 def test_text_without_brackets_is_unchanged(text):
     if not text.lstrip().startswith(("analysis", "Here")):
@@ -160,5 +166,6 @@ def test_kinds_are_in_one_order():
 
 def test_time_is_linear():
     pieces = ["a <think>", "<think>a</think>", "<s></s>", "<|im_start|>user\n", "`", "<s ", "</s>"]
-    code = f"from text_metrics.texts import strip; [strip(piece * 20_000) for piece in {pieces!r}]"
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=60)
+    for piece in pieces:
+        with bounded(piece):
+            strip(piece * 20_000)

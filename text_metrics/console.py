@@ -36,9 +36,7 @@ EXIT_CODES = {
 _EXTRAS = {"openai": "judge", "penman": "frames", "ray": "ray"}
 # Messages of one kind that are printed before the others are counted.
 _SHOWN = 10
-# The numbers of a message, and what stands between two counts.
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_OF = " of "
 _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE)
 
 
@@ -49,8 +47,7 @@ class InUseError(ValueError):
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Show a description verbatim, and only required arguments in the usage."""
 
-    def add_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None = None) -> None:
-        """Add the usage, without the options that have defaults."""
+    def add_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None = None) -> None:  # noqa: D102
         shown = [action for action in actions if action.required or set(action.option_strings) <= {"-h", "--help"}]
         super().add_usage(usage, shown, (), prefix)
 
@@ -111,10 +108,7 @@ def input_checked() -> Iterator[None]:
 
 @contextmanager
 def _warned_once() -> Iterator[None]:
-    """Print warnings that differ in numbers only once, and at the end how often each came, with its counts added up.
-
-    They have no line of code, which is not the user's.
-    """
+    """Print warnings that differ in numbers only once, and at the end how often each came, with its counts added up."""
     seen: dict[str, list[str]] = {}
     formatted = warnings.formatwarning
     with warnings.catch_warnings():
@@ -129,6 +123,7 @@ def _warned_once() -> Iterator[None]:
                 show(message, *arguments, **named)
 
         warnings.showwarning = show_once
+        # Without a line of code, which is not the user's.
         warnings.formatwarning = lambda message, *_arguments, **_named: f"Warning: {message}\n"
         try:
             yield
@@ -141,18 +136,13 @@ def _warned_once() -> Iterator[None]:
 
 
 def _add_counts(messages: Sequence[str]) -> str:
-    """Merge messages that differ in their numbers: counts, as in "3 of 8 texts", are added up.
-
-    Other numbers are shown if they are equal in all messages.
-    """
+    """Merge messages that differ in numbers: counts, as in "3 of 8 texts", are added up; equal ones stay."""
     between = _NUMBER.split(messages[0])
     merged = between[0]
     for i, values in enumerate(zip(*map(_NUMBER.findall, messages), strict=False)):
-        is_count = _OF in (between[i], between[i + 1]) and "." not in "".join(values)
-        if is_count:
+        value = values[0] if len(set(values)) == 1 else "..."
+        if " of " in (between[i], between[i + 1]) and "." not in "".join(values):
             value = f"{sum(int(value.replace(',', '')) for value in values):,}"
-        else:
-            value = values[0] if len(set(values)) == 1 else "..."
         merged += value + between[i + 1]
     return merged
 

@@ -18,10 +18,7 @@ from text_metrics.files.storage import parse_path
 
 
 class Options(argparse.Namespace):
-    """The options of a command: each attribute is the option of its name.
-
-    `columns` are keys by argument, of --column and of options of their own, and `settings` values by name.
-    """
+    """The options of a command by name; `columns` are keys by argument, and `settings` values by name."""
 
     @property
     def keys(self) -> Keys:
@@ -78,7 +75,7 @@ def form_of(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _delimiter(text: str) -> str:
-    text = {"\\t": "\t"}.get(text, text)
+    text = text.replace("\\t", "\t")
     if len(text) != 1:
         raise argparse.ArgumentTypeError(f"must be one character. Got {text!r}.")
     return text
@@ -115,8 +112,6 @@ def add_job(parser: argparse.ArgumentParser, group: str, result: str, clusters: 
 
 
 class _Quiet(argparse.Action):
-    """Print no notes from now on."""
-
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         namespace.quiet = current().is_quiet = True
 
@@ -128,7 +123,7 @@ def add_quiet(parser: argparse.ArgumentParser) -> None:
 
 
 def add_rows(parser: argparse.ArgumentParser, contexts: bool = False) -> None:
-    """Add where the texts of rows that get further columns are, what their prompts are, and the form of the file."""
+    """Add the options of columns and of file formats, for rows that get further columns."""
     add_keys(parser, clusters=False, contexts=contexts)
     help = "which prompt a row belongs to; a bad row is skipped with the other rows of its prompt"
     parser.add_argument("--id-key", metavar="KEY", help=help)

@@ -101,6 +101,10 @@ _MARKS = re.compile(
     rf"(?P<code>{_CODE})|{_HEADERS}|{_TOKENS}|(?P<sequence></?s>|<s\s[^<>]{{1,200}}>)",
     re.MULTILINE,
 )
+_SHORT_MARK = re.compile(
+    r"\s*(?:<\|start\|>[ \t]*assistant[ \t]*(?=<\|channel))?"
+    r"(<\|channel\|>\s*\w+|<[^<>\n]{1,60}>|\[[^\]\n]{1,60}\]|◁\w+▷|analysis|Here(?: is|'s) my thought process)"
+)
 # A search at each place where a mark can begin takes a third of the time of a search for all.
 _FIRST_CHARACTERS = re.compile(r"[<\[◁]")
 _ANY = re.compile(rf"{_OPENING}|{_CLOSING}|{_HEADERS}|{_TOKENS}|</?s>|<s\s")
@@ -244,9 +248,9 @@ def _stripped(text: str, kinds: frozenset[str], context: str | None) -> tuple[st
         before = text
         may_hold_marks = _may_hold_marks(text)
         if REASONING in kinds and may_hold_marks:
-            text = _apply(text, REASONING, list(_with_wrappers(text, _reasoning(text))), marks)
+            text = _apply(text, REASONING, _with_wrappers(text, _reasoning(text)), marks)
         if SPECIAL in kinds and may_hold_marks:
-            text = _apply(text, SPECIAL, list(_special(text)), marks)
+            text = _apply(text, SPECIAL, _special(text), marks)
         if PROMPT in kinds and context is not None:
             text = _apply(text, PROMPT, _echo(text, context), marks)
         elif context is not None:
@@ -274,8 +278,9 @@ def _may_hold_marks(text: str) -> bool:
     return any(_ANY.match(text, each.start()) for each in _FIRST_CHARACTERS.finditer(text))
 
 
-def _apply(text: str, kind: str, parts: list[Part], marks: dict[str, str]) -> str:
+def _apply(text: str, kind: str, found: Iterable[Part], marks: dict[str, str]) -> str:
     """Remove parts, which may overlap, from a text; words on both sides stay apart."""
+    parts = list(found)
     if not parts:
         return text
     marks.setdefault(kind, parts[0][2])
@@ -371,30 +376,24 @@ def _special(text: str) -> Iterator[Part]:
     found = _without_html(text, found)
     # The place of an open turn of another role, if an answer stands beside it. Alone, turns of users are the texts.
     turn: int | None = None
-    has_answer = any(_is_other(each) is False for each in found)
-    first = _first_answer(text, found)
+    has_answer = any(_role(each) == "assistant" for each in found)
+    first, _ = _answer_span(text, found)
     for match in found:
-        is_other = _is_other(match)
+        role = _role(match)
         if turn is None:
             yield match.start(), match.end(), _mark(match[0])
             has_answer = has_answer or first < match.start()
-            turn = match.end() if is_other and has_answer else None
-        elif is_other is False:
+            turn = match.end() if role == "other" and has_answer else None
+        elif role == "assistant":
             yield turn, match.end(), _mark(match[0])
             turn = None
     if turn is not None:
         yield turn, len(text), ""
 
 
-def _is_other(match: re.Match[str]) -> bool | None:
-    """Tell whether a turn begins with a role other than the assistant's; None for a token without a role."""
-    groups = match.groupdict()
-    for name, value in groups.items():
-        if value is not None and name.endswith("_other"):
-            return True
-        if value is not None and name.endswith("_assistant"):
-            return False
-    return None
+def _role(match: re.Match[str]) -> str:
+    """Return the role of a turn that begins, "assistant" or "other"; a token without a role has neither."""
+    return (match.lastgroup or "").rpartition("_")[2]
 
 
 def _is_in(place: int, parts: Sequence[Part]) -> bool:
@@ -405,8 +404,7 @@ def _is_in(place: int, parts: Sequence[Part]) -> bool:
 
 def _without_html(text: str, found: list[re.Match[str]]) -> list[re.Match[str]]:
     """Leave out `<s>` and `</s>` that are a pair of HTML: one that is not around the whole text."""
-    first = _first_answer(text, found)
-    last = _last_answer(text, found)
+    first, last = _answer_span(text, found)
     opened: list[re.Match[str]] = []
     html: set[int] = set()
     for match in found:
@@ -422,26 +420,15 @@ def _without_html(text: str, found: list[re.Match[str]]) -> list[re.Match[str]]:
     return [each for each in found if each.start() not in html]
 
 
-def _first_answer(text: str, found: Sequence[re.Match[str]]) -> int:
-    """Find the first character that is neither a space nor in a mark; the length of the text if there is none."""
+def _answer_span(text: str, found: Sequence[re.Match[str]]) -> tuple[int, int]:
+    """Find where the text begins and ends without spaces and marks; without any, these are its end and its begin."""
+    pieces = []
     end = 0
     for match in found:
-        gap = text[end : match.start()]
-        if gap.strip():
-            break
+        pieces += [text[end : match.start()], " " * len(match[0])]
         end = match.end()
-    rest = text[end:]
-    return end + len(rest) - len(rest.lstrip())
-
-
-def _last_answer(text: str, found: Sequence[re.Match[str]]) -> int:
-    """Find the end of the last character that is neither a space nor in a mark; 0 if there is none."""
-    start = len(text)
-    for match in reversed(found):
-        if text[match.end() : start].strip():
-            break
-        start = match.start()
-    return len(text[:start].rstrip())
+    blank = "".join(pieces) + text[end:]
+    return len(blank) - len(blank.lstrip()), len(blank.rstrip())
 
 
 def _echo(text: str, context: str) -> list[Part]:
@@ -468,9 +455,5 @@ def _pattern_of(context: str) -> re.Pattern[str] | None:
 
 def _mark(text: str) -> str:
     """Shorten a mark, such as a whole block, to its first tag or words."""
-    match = re.match(
-        r"\s*(?:<\|start\|>[ \t]*assistant[ \t]*(?=<\|channel))?"
-        r"(<\|channel\|>\s*\w+|<[^<>\n]{1,60}>|\[[^\]\n]{1,60}\]|◁\w+▷|analysis|Here(?: is|'s) my thought process)",
-        text,
-    )
+    match = _SHORT_MARK.match(text)
     return text[:24] if match is None else match[1]

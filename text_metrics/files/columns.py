@@ -34,7 +34,6 @@ SHOWN = 1000
 # The options that name the column of an argument, besides --column.
 OPTIONS = {"confidence_by": "--cluster-key", "contexts": "--context-key", "references": "--reference-key"}
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:$|[T ])")
-_BOOLEANS = ("True", "False")
 # The kinds of columns.
 VALUE, ID, ANSWERS = "value", "id", "answers"
 # The argument whose values an option divides.
@@ -45,7 +44,6 @@ class _Interpreter(TreeInterpreter):
     """Evaluates JMESPath expressions, but keeps the nulls of a list, so that no text is dropped in silence."""
 
     def visit_projection(self, node: Any, value: Any) -> list[Any] | None:
-        """Evaluate `list[].part` or `list[?condition].part`."""
         source, part, *conditions = node["children"]
         entries = self.visit(source, value)
         if not isinstance(entries, list):
@@ -61,9 +59,9 @@ _INTERPRETER = _Interpreter()
 
 
 def read_value(values: Any, key: str | None) -> Any:
-    """Return the value of a key in a row: the column of this name, or else the result of the JMESPath expression.
+    """Return the value of a key in a row, None if there is none; without a key, the row itself.
 
-    Without a key, return the row itself; None if there is no value.
+    A key is the name of a column, or else a JMESPath expression.
     """
     if key is None:
         return values
@@ -75,7 +73,7 @@ def read_value(values: Any, key: str | None) -> Any:
 
 @cache
 def _parsed(key: str) -> Any:
-    """Parse a key as an expression; None for a plain name, and for an invalid expression."""
+    """Parse a key as an expression; None for a plain name, or an invalid expression."""
     if key.isidentifier():
         return None
     with suppress(JMESPathError):
@@ -110,49 +108,39 @@ def read_key(values: Any, key: str) -> str | None:
     1, 1.0, "1" and "1.0" are one id, and so are a date and its text, and a time at any precision or time zone.
     """
     value = read_value(values, key)
+    if is_missing(value):
+        return None
     if isinstance(value, str):
-        if not value:
-            return None
-        if is_integral_or_boolean(value) or _DATE.match(value):
-            value = _from_text(value)
+        value = _from_text(value)
     if isinstance(value, (float, Decimal)):
         if math.isnan(value):
             return None
-        value = int(value) if math.isfinite(value) and value == int(value) else float(value)
+        is_integral = math.isfinite(value) and value == int(value)
+        value = int(value) if is_integral else float(value)
     if isinstance(value, datetime):
         value = value.astimezone(UTC) if value.tzinfo else value
         value = value.date() if value == datetime.combine(value, time()) else value
     if isinstance(value, date):
         return value.isoformat()
     value = msgspec.to_builtins(value, enc_hook=str)
-    if value is None or isinstance(value, str):
+    if isinstance(value, str):
         return value
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
-def is_integral_or_boolean(value: str) -> bool:
-    """Tell whether a text may be a Boolean or an integral float as Python writes it; other texts need no parsing.
-
-    - a Boolean: "True" or "False"
-    - a float below 1e16: "1.0" or "-20.0"
-    - a larger float: "1e+16" or "-1.5e+20"
-    """
-    return value in _BOOLEANS or value.endswith(".0") or "e+" in value
-
-
 def _from_text(text: str) -> Any:
     """Parse a Boolean, a time or an integral float, as in CSV; any other text is returned unchanged."""
-    if text in _BOOLEANS:
+    if text in ("True", "False"):
         return text == "True"
     try:
         if _DATE.match(text):
             return datetime.fromisoformat(text)
-        number = float(text)
+        # As Python writes integral floats: "1.0" or "1e+16"; most texts need no parsing.
+        number = float(text) if text.endswith(".0") or "e+" in text else 0.5
     except ValueError:
         return text
     # "01.0" and "1_0.0" are texts.
-    is_as_written = repr(number) == text
-    return number if is_as_written and number.is_integer() else text
+    return number if number.is_integer() and repr(number) == text else text
 
 
 def missing(key: str | None, values: Any) -> str:
@@ -226,9 +214,10 @@ class Column(NamedTuple):
         if self.kind == ANSWERS:
             # A bare text is one answer.
             return [values] if isinstance(values, str) else values
-        if not self.per_text or n_texts is None:
-            value = self._checked(value, "", has_cells)
-            return [value] if self.per_text else value
+        if not self.per_text:
+            return self._checked(value, "", has_cells)
+        if n_texts is None:
+            return [self._checked(value, "", has_cells)]
         if not isinstance(values, list) or len(values) != n_texts:
             got = f"{len(values)} of them" if isinstance(values, list) else describe(value)
             expected = f"a list of {n_texts} values, one for each text, for {self.argument}"

@@ -3,7 +3,6 @@
 import glob
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -12,10 +11,11 @@ from text_metrics.files.reading import current
 from text_metrics.files.storage import COMPRESSIONS, file_format, parse_path
 from text_metrics.files.written import PROGRAM, Written, find_writer
 
+_DATASETS = "of `datasets`"
 # The formats of the files of a folder: the first one that it has is read.
 _KINDS = {
     "Parquet": (".parquet",),
-    "Arrow": (".arrow",),
+    _DATASETS: (".arrow",),
     "JSON": (".json", ".jsonl", ".ndjson"),
     "CSV": (".csv", ".tsv"),
     "text": (".txt",),
@@ -44,14 +44,13 @@ def list_files(path: Path) -> Listing:
     """
     if path.is_dir():
         return _files_of_folder(path)
-    if path.exists():
-        writer = find_writer(path)
-        if writer is not None and writer.is_record:
+    if not path.exists():
+        return _files_of_pattern(path)
+    if writer := find_writer(path):
+        if writer.is_record:
             raise ValueError(f"{path} was written by {writer.command}, and holds no texts: pass the file of the texts.")
-        if writer is not None:
-            current().note_own(path, writer.command)
-        return Listing([path], {})
-    return _files_of_pattern(path)
+        current().note_own(path, writer.command)
+    return Listing([path], {})
 
 
 def _files_of_folder(folder: Path) -> Listing:
@@ -67,11 +66,9 @@ def _files_of_folder(folder: Path) -> Listing:
     # Other Arrow files are caches of `datasets`, or of a larger dataset that was in this folder.
     state = folder / "state.json"
     saved = state.read_text(encoding="utf-8") if state.exists() else ""
-    arrow = [each for each in data.pop("Arrow") if f'"{each.name}"' in saved]
-    if arrow and not data["Parquet"]:
-        about = ("state.json", "dataset_info.json")
-        beside = [each.name for each in chain.from_iterable(data.values()) if each.name not in about]
-        return Listing(arrow, {"not of `datasets`": beside} if beside else {})
+    data[_DATASETS] = [each for each in data[_DATASETS] if f'"{each.name}"' in saved]
+    if data[_DATASETS]:
+        data["JSON"] = [each for each in data["JSON"] if each.name not in ("state.json", "dataset_info.json")]
     # A text file beside data is more often about them than one of them.
     kind = next((name for name, paths in data.items() if paths and name != "text"), "Parquet")
     nested = _parquet_below(subfolders) if kind == "Parquet" else []
@@ -94,9 +91,8 @@ def _parquet_below(folders: Iterable[Path]) -> list[Path]:
     found = []
     for folder in folders:
         for file in folder.rglob("*.parquet"):
-            names = file.relative_to(folder).parts
-            is_shown = not any(name.startswith((".", "_")) for name in (folder.name, *names))
-            if is_shown and find_writer(file) is None:
+            names = file.relative_to(folder.parent).parts
+            if not any(name.startswith((".", "_")) for name in names) and find_writer(file) is None:
                 found.append(file)
     return found
 
@@ -107,13 +103,13 @@ def _files_of_pattern(pattern: Path) -> Listing:
         raise ValueError(f"{pattern} does not exist.")
     files, folders, ignored = _without_own(named)
     for folder in folders:
-        with suppress(ValueError):
+        try:
             listing = _files_of_folder(folder)
-            files += listing.files
-            for reason, names in listing.ignored.items():
-                ignored.setdefault(reason, []).extend(f"{folder.name}/{name}" for name in names)
-            continue
-        ignored.setdefault("no data", []).append(f"{folder.name}/")
+        except ValueError:
+            listing = Listing([], {"no data": [""]})
+        files += listing.files
+        for reason, names in listing.ignored.items():
+            ignored.setdefault(reason, []).extend(f"{folder.name}/{name}" for name in names)
     if not files:
         left = ", ".join(chain.from_iterable(ignored.values()))
         raise ValueError(f"{pattern} names no data, but {left}, which commands wrote: name a file itself to read it.")
@@ -234,11 +230,10 @@ def _distinct_name(path: Path, paths: Sequence[Path]) -> str:
     """Return the stem of a path, with as many of its folders as make it unique."""
     parts = _parts(path)
     rivals = [_parts(other) for other in paths if other is not path]
-    for depth in range(1, len(parts)):
-        end = parts[-depth:]
-        if all(other[-depth:] != end for other in rivals):
-            return "/".join(end)
-    return "/".join(parts)
+    depth = 1
+    while depth < len(parts) and any(other[-depth:] == parts[-depth:] for other in rivals):
+        depth += 1
+    return "/".join(parts[-depth:])
 
 
 def _parts(path: Path) -> list[str]:

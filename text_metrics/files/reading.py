@@ -37,18 +37,17 @@ class Reading:
         """Note that a file which the user named was written by a command."""
         self._own[f"{path} was written by {command}"] = None
 
-    def line(self) -> str:
-        """Format the files that were read and ignored; empty if nothing was read."""
-        if not self._files:
-            return ""
+    def show(self) -> None:
+        """Print to stderr what was read and ignored; nothing if nothing was read."""
+        if self.is_quiet or not self._files:
+            return
         files = dict.fromkeys(map(str, chain.from_iterable(self._files.values())))
         name = next(iter(files), "nothing") if len(files) < 2 else count(len(files), "file")
         parts = [f"Read {name}, {count(sum(self._n_rows.values()), 'row')}"]
         if self._ignored:
             reasons = (f"{listed(names)} ({reason})" for reason, names in self._ignored.items())
             parts.append(f"ignored: {', '.join(reasons)}")
-        parts.extend(self._own)
-        return f"{'; '.join(parts)}."
+        print(f"{'; '.join(parts + list(self._own))}.", file=sys.stderr)
 
 
 _CURRENT: ContextVar[Reading | None] = ContextVar("reading", default=None)
@@ -61,9 +60,7 @@ def reading() -> Iterator[None]:
     token = _CURRENT.set(read)
     try:
         yield
-        line = read.line()
-        if line and not read.is_quiet:
-            print(line, file=sys.stderr)
+        read.show()
     finally:
         _CURRENT.reset(token)
 

@@ -27,7 +27,7 @@ _HINT = "; pass --encoding, such as cp1252"
 
 
 class Row(msgspec.Struct):
-    """A non-blank row of a file.
+    """A non-blank row of a file; a `Reader` reads its texts and its values of arguments.
 
     number : the number of the row, or of its line, from 1
     values : the value of the row; None if it cannot be read
@@ -37,9 +37,7 @@ class Row(msgspec.Struct):
     n_lines : how many lines an invalid row of CSV covers
     file : the number of its file
     has_cells : whether its values are the texts of CSV cells, where a list is JSON
-    texts : its texts, once a `Reader` read them
     is_text : whether it holds one text, and not a list
-    given : its values of arguments
     """
 
     number: int
@@ -66,19 +64,14 @@ class Row(msgspec.Struct):
 class Source:
     """A file that is read row by row, or several that are concatenated; a row is any value of JSON but null.
 
-    Parameters
-    ----------
     rows : the key of the rows within a JSON value
     delimiter : the delimiter of CSV; by default, it follows from the file's name
     encoding : the encoding of text
 
-    Attributes
-    ----------
-    schema : the joined schema of all files, which are tables; None if a file has no types
-
     Raises a ValueError if the file is missing, or is a damaged table.
     """
 
+    # The joined schema of all files, if they are tables.
     schema: pa.Schema | None = None
 
     def __init__(
@@ -112,13 +105,12 @@ class Source:
         selected = list(columns) if columns and has_all else None
         row = Row(0, None)
         n_rows = 0
-        for number, path in enumerate(self.files):
-            last_number = row.number
-            last_place = row.place
+        for file, path in enumerate(self.files):
+            last = row
             for row in self._file_rows(path, selected):
-                row.number += last_number
-                row.place += last_place
-                row.file = number
+                row.number += last.number
+                row.place += last.place
+                row.file = file
                 n_rows += 1
                 yield row
         current().add(self.path, self.files, n_rows)
@@ -230,7 +222,6 @@ def _fault(value: Any) -> str:
 
 
 def _is_deep(value: Any, levels: int) -> bool:
-    """Tell whether lists and objects are nested in more levels."""
     if not levels:
         return True
     parts = value.values() if isinstance(value, dict) else value

@@ -2,7 +2,7 @@
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -70,8 +70,7 @@ class Keys(NamedTuple):
 class Unit(NamedTuple):
     """Rows that are scored together: a set, or a row of texts; or only bad rows.
 
-    rows : the good rows
-    texts : the texts of the good rows
+    rows, texts : the good rows, and their texts
     given : by argument, a value for each text, or one for the set
     bad : rows that are skipped, because of an error or with their set
     is_incomplete : whether the set lacks a row
@@ -97,13 +96,6 @@ def common_size(sizes: np.ndarray) -> int | None:
     return int(sizes.min()) if sizes.min() < sizes.max() else None
 
 
-def count_texts(row: Row, key: str | None) -> int:
-    """Count the texts of a row that is not read yet; 0 if it has none."""
-    value = read_value(row.values, key)
-    value = parse_cell(value) if row.has_cells else value
-    return len(value) if isinstance(value, list) else int(value is not None)
-
-
 def total_marks(units: Iterable[Unit]) -> Marks:
     """Add up the marks of units; invalid rows have none."""
     return sum((unit.marks for unit in units if unit.marks is not None), Marks())
@@ -116,18 +108,12 @@ class Reader:
     A row keeps its place in its set if it is bad. A row without a readable id is assigned to the preceding set; if it
     is not between two rows of one set, the set after it lacks a row, too. Where sets are scattered, it is an error.
 
-    Parameters
-    ----------
     reads_sets : whether a row that is a set of its own must be a list; otherwise, it may be one text
     columns : with the values of arguments; a row without a valid value is bad
     chooses : whether rows of sets are chosen: each holds one text, and good rows are not skipped with bad ones
     is_scattered : whether rows of a set may have others between them, so that all are in memory; `prepare` finds out
     strip : the kinds of marks, such as reasoning, that are removed from texts
     guard : a `SystemGuard` that `prepare` asks about the rows that it reads
-
-    Attributes
-    ----------
-    joins_rows : whether rows are joined to sets; not if no two rows have one id, as `prepare` finds out
     """
 
     keys: Keys
@@ -137,9 +123,9 @@ class Reader:
     is_scattered: bool = False
     strip: Sequence[str] = ()
     guard: Any = None
-    joins_rows: bool = field(init=False)
 
     def __post_init__(self) -> None:
+        # Unless no two rows have one id, as `prepare` finds out.
         self.joins_rows = self.keys.is_grouped
 
     def prepare(self, source: Source) -> None:
@@ -179,10 +165,7 @@ class Reader:
             )
 
     def _find_runs(self, rows: Iterable[Row]) -> tuple["array[int]", "array[int]", bool]:
-        """Find the runs of rows with an id: consecutive rows that have the same one.
-
-        Returns the hash of the id of each run, the number of its first row, and whether any run has several rows.
-        """
+        """Return the hash of each run of equal ids, the number of its first row, and whether any has several rows."""
         hashes = array("q")
         numbers = array("q")
         has_long_runs = False
@@ -208,7 +191,9 @@ class Reader:
         for row in source.rows(*names):
             key = None if row.error else self.keys.id_of(row)
             if key is not None:
-                self.guard.add(key, row.values, count_texts(row, self.keys.text))
+                value = read_value(row.values, self.keys.text)
+                value = parse_cell(value) if row.has_cells else value
+                self.guard.add(key, row.values, len(value) if isinstance(value, list) else int(value is not None))
             yield row
 
     def units(self, source: Source) -> Iterator[Unit]:
@@ -303,17 +288,10 @@ class Reader:
         return given
 
     def _checked(self, source: Source) -> Iterator[Row]:
-        """Read the texts of rows, and their values of arguments; invalid rows get an error.
-
-        In CSV, the cells of texts are lists if the first one is. Raises a ValueError for an unknown number of rows.
-        """
-        are_lists: bool | None = None
-        file = 0
+        """Read the texts of rows, and their values of arguments; invalid rows get an error."""
+        # Of each file of CSV, whether cells of texts are lists: if the first one is.
+        are_lists: dict[int, bool] = {}
         for row in source.rows():
-            if row.file != file:
-                # Each file has its own form.
-                are_lists = None
-                file = row.file
             if row.n_lines > 1 and self.keys.size:
                 raise ValueError(
                     f"{source.path}, lines {row.number} to {row.number + row.n_lines - 1} cannot be counted as rows "
@@ -322,10 +300,10 @@ class Reader:
             if not row.error:
                 try:
                     texts = read_value(row.values, self.keys.text)
-                    cells = parse_cell(texts) if row.has_cells and are_lists is not False else None
+                    cells = parse_cell(texts) if row.has_cells and are_lists.get(row.file, True) else None
                     is_list = isinstance(cells, list) and bool(cells) and all(isinstance(text, str) for text in cells)
-                    are_lists = is_list if are_lists is None else are_lists
-                    self._read_texts(row, cells if is_list and are_lists else texts)
+                    are_lists.setdefault(row.file, is_list)
+                    self._read_texts(row, cells if is_list else texts)
                     n_texts = None if row.is_text else len(row.texts)
                     # Of a set, any row may have its value.
                     row.given = {

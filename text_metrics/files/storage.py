@@ -145,8 +145,6 @@ def check_outputs(
 ) -> None:
     """Check that no output is a file that is read, by any path or link, and that no two outputs are one file.
 
-    Parameters
-    ----------
     reads : files, and folders into which nothing may be written; None and missing files are skipped
     writes : files, and folders to which files are added; None is skipped
     settings : settings of a metric; those that name a model are read, and a cache is written

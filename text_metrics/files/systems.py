@@ -32,31 +32,23 @@ class SystemGuard:
     def __init__(self, used: Iterable[str | None]) -> None:
         self._used = [key for key in used if key is not None]
         self._prompts: set[Any] = set()
-        self._columns: dict[str, None] = {}
-        # For each column the number of texts of a prompt with a value; of one with too many values, None.
-        self._n_texts: dict[str, Counter[tuple[str | None, Any]] | None] = {}
-        self._values: dict[str, dict[str | None, None]] = defaultdict(dict)
+        # For each column, for each of its values, the number of texts by prompt; None for one with too many values.
+        self._n_texts: dict[str, dict[str | None, Counter[Any]] | None] = {}
         self._of_text: set[str] = set()
 
     def add(self, prompt: Any, row: Any, n_texts: int) -> None:
         """Add a row of a prompt, which holds a number of texts."""
-        if not isinstance(row, dict):
+        if not isinstance(row, dict) or (prompt not in self._prompts and len(self._prompts) == _MOST_PROMPTS):
             return
-        if prompt not in self._prompts:
-            if len(self._prompts) == _MOST_PROMPTS:
-                return
-            self._prompts.add(prompt)
+        self._prompts.add(prompt)
         for name, value in row.items():
-            self._columns.setdefault(name)
-            counts = self._n_texts.setdefault(name, Counter())
-            if counts is None or isinstance(value, bool) or not isinstance(value, (str, int, float)):
+            by_value = self._n_texts.setdefault(name, {})
+            if by_value is None or isinstance(value, bool) or not isinstance(value, (str, int, float)):
                 continue
-            key = read_key(row, name)
-            self._values[name].setdefault(key)
-            counts[key, prompt] += n_texts
+            by_value.setdefault(read_key(row, name), Counter())[prompt] += n_texts
             if isinstance(value, str):
                 self._of_text.add(name)
-            if len(self._values[name]) > _MOST_SYSTEMS:
+            if len(by_value) > _MOST_SYSTEMS:
                 self._n_texts[name] = None
 
     def check(self, path: Path) -> None:
@@ -67,15 +59,16 @@ class SystemGuard:
         n_prompts = len(self._prompts)
         if n_prompts < _FEWEST_PROMPTS:
             return
-        used = {column_of(key, self._columns) for key in self._used}
+        used = {column_of(key, self._n_texts) for key in self._used}
         candidates = []
-        for name, counts in self._n_texts.items():
-            if counts is None or name in used:
+        for name, by_value in self._n_texts.items():
+            if by_value is None or len(by_value) < 2 or name in used:
                 continue
-            complete = Counter(value for (value, _), n in counts.items() if n > 1)
-            coverage = min((complete[value] for value in self._values[name]), default=0)
-            if len(self._values[name]) > 1 and coverage >= _NEARLY_ALL * n_prompts:
-                candidates.append((coverage, name in self._of_text, name, len(self._values[name])))
+            coverage = n_prompts
+            for by_prompt in by_value.values():
+                coverage = min(coverage, sum(n > 1 for n in by_prompt.values()))
+            if coverage >= _NEARLY_ALL * n_prompts:
+                candidates.append((coverage, name in self._of_text, name, len(by_value)))
         if candidates:
             _, _, name, n = max(candidates, key=lambda candidate: candidate[:2])
             raise ValueError(
@@ -85,7 +78,7 @@ class SystemGuard:
 
 
 def check_one_system(path: Path, units: Sequence[Unit], used: Iterable[str | None]) -> None:
-    """Raise a ValueError if sets that are read seem to be of several systems; see `SystemGuard`."""
+    """Raise a ValueError if sets that are read seem to be of several systems."""
     guard = SystemGuard(used)
     for unit in units:
         for row in unit.rows:

@@ -33,14 +33,12 @@ def partitions_of(path: Path, files: Sequence[Path]) -> dict[Path, Partition]:
     partitions: dict[Path, Partition] = {}
     for file in files:
         partition: Partition = {}
-        folders: tuple[str, ...] = ()
         if file != path and file_format(file) in FORMATS:
             root = path if path.is_dir() else fixed_folder(path)
-            folders = file.relative_to(root).parts[:-1]
-        for folder in folders:
-            name, equals, value = folder.partition("=")
-            if equals and name:
-                partition[unquote(name)] = None if value == _NO_VALUE else unquote(value)
+            for folder in file.relative_to(root).parts[:-1]:
+                name, equals, value = folder.partition("=")
+                if equals and name:
+                    partition[unquote(name)] = None if value == _NO_VALUE else unquote(value)
         partitions[file] = partition
     for name in dict.fromkeys(chain.from_iterable(partitions.values())):
         with_value = [partition for partition in partitions.values() if partition.get(name) is not None]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, count, filterfalse, islice, takewhile
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
@@ -36,8 +37,6 @@ Facts = Iterator[dict[str, Any]]
 class Job:
     """A file whose rows are scored in numbered pieces of whole units; another process has a copy.
 
-    Parameters
-    ----------
     saved : the output, and the pieces that are done
     score : scores units together; a unit that cannot be scored has errors in its rows
     finish : returns, for units and their scores, the facts that the summary needs, and the rows to write
@@ -67,13 +66,10 @@ class Job:
         with saved.opened() as done:
             self.reader.prepare(self.source)
             n_pieces, counts, marks = self._score_all(done)
-            facts = chain.from_iterable(saved.record(number)["facts"] for number in range(n_pieces))
-            numbers = summarize(facts)
+            summary = summarize(chain.from_iterable(saved.record(number)["facts"] for number in range(n_pieces)))
             if lacks_lines(counts):
-                numbers = _without_means(numbers)
-            summary = dict(self._signed(numbers, marks))
-            summary.update(counts)
-            summary["command"] = saved.decisive
+                summary = _without_means(summary)
+            summary = self._signed(summary, marks) | counts | {"command": saved.decisive}
             if saved.out.suffix != ".json":
                 schema = None if self.schema is None else self.schema(self.reader)
                 with saved.written(saved.out) as temporary:
@@ -92,10 +88,8 @@ class Job:
         return summary | signed | {"stripped": marks.counts(kinds)}
 
     def _score_all(self, done: list[int]) -> tuple[int, Counter[str], Marks]:
-        """Score the pieces that are not done, show the progress, and name bad rows.
+        """Score the pieces that are not done, and name bad rows; returns the number of pieces, counts and marks.
 
-        Returns the number of pieces, the counts of texts, incomplete sets and bad rows, and the counts of texts that
-        held more than the answer.
         Raises a ValueError if no row can be scored, or none of the first ones of the file: the settings may be wrong.
         """
         saved = self.saved
@@ -168,14 +162,15 @@ class Job:
         }
         if self.reader.keys.id is not None and not self.reader.chooses:
             counts |= count_repeats(units)
-        shown = sorted((row.number, *self._described(row)) for row in bad)
+        shown: list[tuple[int, str, str | None]] = []
+        for row in sorted(bad, key=attrgetter("number")):
+            if self.saved.options.no_texts:
+                shown.append((row.number, without_value(row.error), None))
+            else:
+                shown.append((row.number, row.error, row.show()))
         record = {"counts": counts, "marks": total_marks(scored), "bad": shown, "facts": facts}
         self.saved.write(number, record, output)
         return True
-
-    def _described(self, row: Row) -> tuple[str, str | None]:
-        """Return the error of a bad row and its content, unless texts must not be shown."""
-        return (without_value(row.error), None) if self.saved.options.no_texts else (row.error, row.show())
 
     def _score_valid(self, units: list[Unit]) -> list[tuple[list[Unit], Any]]:
         """Score units together, or if that fails, in halves; returns those that were scored, with their scores."""

@@ -21,16 +21,10 @@ from text_metrics.jobs.saved import is_bad_file
 from text_metrics.texts import Marks
 
 _FORMATS = (".jsonl", ".csv", ".parquet")
-# Where the texts of a row are by default.
-_TEXT = "text"
 
 
 class KeptRows(NamedTuple):
-    """The rows of a file.
-
-    source : the file
-    units : its sets, or its rows, with their texts; those that are bad have no texts
-    """
+    """The rows of a file, and its sets or rows with their texts; those that are bad have no texts."""
 
     source: Source
     units: list[Unit]
@@ -98,7 +92,7 @@ def read(options: cli.Options, added: Sequence[str], reads_sets: bool = False) -
     path = options.reads
     has_key = options.text_key is not None
     source = (Source if has_key else _ObjectSource)(path, **cli.form_of(options))
-    keys = Keys(options.text_key if has_key else _TEXT, options.id_key, options.system_key)
+    keys = Keys(options.text_key if has_key else "text", options.id_key, options.system_key)
     context = getattr(options, "context_key", None)
     cli.check_strip(options.strip, context is not None)
     columns = [] if context is None else [Column("contexts", context, is_optional=True)]
@@ -126,12 +120,11 @@ def write(options: cli.Options, kept: KeptRows, added: Mapping[int, dict[str, An
     out.parent.mkdir(parents=True, exist_ok=True)
     with files.written_whole(out) as temporary:
         write_rows(lambda: iter([lines]), kept.source.schema, temporary, out.suffix)
-    bad = kept.bad
     path = _bad_path(out)
-    if not bad:
+    if not kept.bad:
         path.unlink(missing_ok=True)
         return
-    files.write_jsonl(path, ({"row": row.number, "error": row.error, "text": row.show()} for row in bad))
+    files.write_jsonl(path, ({"row": row.number, "error": row.error, "text": row.show()} for row in kept.bad))
     print(f"The rows that were skipped are in {path}.", file=sys.stderr)
 
 

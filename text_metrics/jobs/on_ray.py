@@ -12,7 +12,7 @@ from text_metrics.options import Options
 
 _CONNECT_SECONDS = 5
 # A worker that dies more often, such as at too large a piece, ends the job.
-_MOST_DEATHS = 5
+MOST_DEATHS = 5
 
 
 class _Actor:
@@ -44,7 +44,7 @@ def score_on_ray(options: Options, worker: Any, numbers: Iterator[int]) -> Itera
         device = "GPU" if resources.get("GPU", 0) >= 1 else "CPU"
         n_workers = options.workers or max(1, int(resources.get(device, 1)))
         # A task on a machine that does not answer is tried again until Ray knows that the machine is dead.
-        needs = {f"num_{device.lower()}s": 1, "max_restarts": _MOST_DEATHS, "max_task_retries": -1}
+        needs = {f"num_{device.lower()}s": 1, "max_restarts": MOST_DEATHS, "max_task_retries": -1}
         actor_class = ray.remote(**needs)(_Actor)
         pickled = pickle.dumps(worker)
         actors = [actor_class.remote(os.getcwd(), pickled) for _ in range(n_workers)]
@@ -63,7 +63,7 @@ def score_on_ray(options: Options, worker: Any, numbers: Iterator[int]) -> Itera
     except ray.exceptions.RayTaskError as error:
         raise error.cause from None
     except ray.exceptions.RayActorError as error:
-        raise ValueError(f"a worker died {_MOST_DEATHS + 1} times; the other pieces are saved: {error}") from None
+        raise ValueError(f"a worker died {MOST_DEATHS + 1} times; the other pieces are saved: {error}") from None
     finally:
         ray.shutdown()
 

@@ -6,7 +6,7 @@ import platform
 import sys
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,16 +21,13 @@ from text_metrics.jobs.locks import locked
 from text_metrics.options import Options
 from text_metrics.reporting.formats import count
 
-# The names of the files of pieces.
+# The files in the folder of pieces: those of pieces, the lock, and a file that is being written.
 _PIECE = "part-????????"
-# Other files in their folder: the lock, and a file that is being written.
 _LOCK = "lock"
 _WRITTEN = "written"
 # The share of the lines of a file that may be lost in others.
 _MOST_LOST = 0.01
 _FORMATS = (".jsonl", ".parquet", ".csv")
-# The keys of each line of a file of bad rows.
-_BAD_KEYS = {"row", "error", "text"}
 # Options without effect on results: a job continues with other values of these.
 _WITHOUT_EFFECT = (
     "out",
@@ -78,8 +75,6 @@ class SavedJob:
 
     The output is by default beside the data, in their format. One that ends in .json is also the summary.
 
-    Parameters
-    ----------
     result : the end of the default name of the output, before its suffix
     formats : the suffixes that the output may have
 
@@ -113,24 +108,23 @@ class SavedJob:
                 reads.append(options.against)
         settings = options.settings | {"metric": options.metric}
         files.check_outputs([str(path) for path in reads if path is not None], writes, settings, self.folder)
+        files_of_folder = set(self.folder.iterdir()) if self.folder.is_dir() else {self.folder}
+        # A job was killed after it had made the folder.
+        is_just_made = {path.name for path in files_of_folder} <= {_LOCK, _WRITTEN}
         is_written_by_job = {
             # Where it is the output, `finished` checks it.
             self._summary: is_summary or "command" in first_value(self._summary),
             self.bad: is_bad_file(self.bad),
-            self.folder: self._is_just_made() or "command" in first_value(self.folder / JOB),
+            self.folder: is_just_made or "command" in first_value(self.folder / JOB),
         }
         for path, is_known in is_written_by_job.items():
             if path.exists() and not is_known:
-                raise ValueError(f"{path} was not written by this command: rename it, or choose another --out.")
-
-    def _is_just_made(self) -> bool:
-        """Tell whether the folder holds no record yet, because a job was killed after it had made the folder."""
-        return self.folder.is_dir() and {path.name for path in self.folder.iterdir()} <= {_LOCK, _WRITTEN}
+                raise _stranger(path)
 
     def finished(self) -> dict[str, Any] | None:
         """Read the summary of a job that is done; None if there is work to do."""
         if self.options.restart:
-            with self._locked():
+            with locked(self.folder / _LOCK, self.folder):
                 self.remove()
             self._summary.unlink(missing_ok=True)
             return None
@@ -138,9 +132,7 @@ class SavedJob:
         if self.out.exists() and summary.get("command") == self.decisive:
             return summary
         if self.out.exists() and not (self.folder / JOB).exists():
-            if find_writer(self.out) is None:
-                raise ValueError(f"{self.out} was not written by this command: rename it, or choose another --out.")
-            raise ValueError(f"{self.out} is of another command or file: pass --restart, or another --out.")
+            raise _stranger(self.out) if find_writer(self.out) is None else _of_another(self.out)
         return None
 
     @contextmanager
@@ -149,13 +141,13 @@ class SavedJob:
 
         Raises a ValueError if another process or command works on it. After an error, a new folder is removed.
         """
-        with self._locked():
+        with locked(self.folder / _LOCK, self.folder):
             record = self.folder / JOB
             if not record.exists():
                 with self.written(record) as temporary:
                     temporary.write_text(json.dumps({"command": self.decisive}) + "\n", encoding="utf-8")
             elif first_value(record).get("command") != self.decisive:
-                raise ValueError(f"{self.folder} is of another command or file: pass --restart, or another --out.")
+                raise _of_another(self.folder)
             numbers = sorted(int(path.name.removeprefix("part-")) for path in self.folder.glob(_PIECE))
             numbers = [number for number in numbers if self._is_whole(number)]
             try:
@@ -167,19 +159,16 @@ class SavedJob:
             except KeyboardInterrupt:
                 raise KeyboardInterrupt("Run the same command to continue.") from None
 
-    def _locked(self) -> AbstractContextManager[None]:
-        return locked(self.folder / _LOCK, self.folder)
-
     def check_machine(self) -> None:
         """Raise a ValueError if this machine does not see the data and the pieces that the command sees."""
         machine = platform.node()
         try:
             if not self.folder.is_dir():
                 raise ValueError(f"{self.folder} does not exist.")
-            is_same = _decisive(self.options) == self.decisive
+            decisive = _decisive(self.options)
         except ValueError as error:
             raise ValueError(f"{machine}: {error} All machines must see the data and --out.") from None
-        if not is_same:
+        if decisive != self.decisive:
             raise ValueError(f"{self.options.data} has changed, or is another file on {machine}: start again.")
 
     def write(self, number: int, record: dict[str, Any], rows: list[dict[str, Any]]) -> None:
@@ -232,9 +221,7 @@ class SavedJob:
     def finish(self, summary: Mapping[str, Any]) -> int:
         """Write and print the summary, and remove the pieces; returns the exit code."""
         name = "choose" if self.options.metric == "choose" else "score"
-        record: dict[str, Any] = dict(mark(name))
-        record.update(summary)
-        shown = json.dumps(record, indent=2)
+        shown = json.dumps(mark(name) | dict(summary), indent=2)
         with self.written(self._summary) as temporary:
             temporary.write_text(f"{shown}\n", encoding="utf-8")
         self.remove()
@@ -255,4 +242,12 @@ class SavedJob:
 
 def is_bad_file(path: Path) -> bool:
     """Tell whether a file is one of bad rows."""
-    return first_value(path).keys() >= _BAD_KEYS
+    return first_value(path).keys() >= {"row", "error", "text"}
+
+
+def _stranger(path: Path) -> ValueError:
+    return ValueError(f"{path} was not written by this command: rename it, or choose another --out.")
+
+
+def _of_another(path: Path) -> ValueError:
+    return ValueError(f"{path} is of another command or file: pass --restart, or another --out.")

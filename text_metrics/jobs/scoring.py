@@ -22,8 +22,6 @@ from text_metrics.texts import PROMPT
 class RowScorer:
     """The metric of a command, its settings and the columns of its arguments; a copy loads it anew.
 
-    Attributes
-    ----------
     keys : by name, the columns of the results that have an entry for each unit
     floats : the columns of numbers, which may all be None
     bounds : by name, the ranges of the results whose mean has an interval
@@ -48,11 +46,8 @@ class RowScorer:
                 raise ValueError(f"--setting {name}: pass --{name.replace('_', '-')}.")
             if name in declared and declared[name].is_given(value):
                 raise ValueError(f"--setting {name} is per {declared[name].given}: pass --column {name}=COLUMN.")
-        given = {
-            column.argument: ["a column"]
-            for column in self.columns
-            if column.argument in declared and column.kind != ID
-        }
+        names = [column.argument for column in self.columns if column.kind != ID]
+        given = {name: ["a column"] for name in names if name in declared}
         with input_checked():
             self.settings: Any = self.metric.settings.read(options.settings | given, self.metric.name)
         if self.settings.pooled_by and not options.one_set:
@@ -86,7 +81,7 @@ class RowScorer:
 
 
 def check_numbers(scorer: RowScorer, numbers: Iterable[str]) -> None:
-    """Raise a ValueError if a limit names neither a number of a result nor one that every summary has."""
+    """Raise a ValueError if a limit names neither one of these numbers nor one that every summary has."""
     options = scorer.options
     names = [*numbers, "n_scores", "n_texts", "n_rows", "n_bad", "n_bad_lines", "n_incomplete"]
     if options.id_key is not None:
@@ -108,20 +103,18 @@ def finish(scorer: RowScorer, units: list[Unit], scored: Any) -> tuple[dict[str,
     sums = {}
     for name in scorer.bounds:
         sums[name] = np.array([_sum(results[name]) for results in scores])
-    labels = [unit.given["confidence_by"] for unit in units if "confidence_by" in unit.given]
-    facts: dict[str, Any] = {
+    is_one = scorer.options.one_set
+    facts = {
         "signature": result["signature"],
         "numbers": numbers,
         "n_items": {name: scorer.metric.n_items(result, name) for name in numbers},
         "sums": sums,
-        "labels": labels,
-        "lists": {},
-    }
-    if scorer.options.one_set:
+        "labels": [unit.given["confidence_by"] for unit in units if "confidence_by" in unit.given],
         # A single set has no rows to write the lists to.
-        facts["lists"] = result_lists(result)
-        return facts, []
-    return facts, [_join(scorer, unit, results) for unit, results in zip(units, scores, strict=True)]
+        "lists": result_lists(result) if is_one else {},
+    }
+    pairs = [] if is_one else zip(units, scores, strict=True)
+    return facts, [_join(scorer, unit, results) for unit, results in pairs]
 
 
 def result_lists(result: Mapping[str, Any]) -> dict[str, Any]:

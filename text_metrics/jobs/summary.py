@@ -72,29 +72,26 @@ def summarize(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[st
                     n_items[name] += facts["n_items"][name]
         for name, arrays in sums.items():
             arrays.append(np.reshape(facts["sums"][name], (-1, 2)))
-    n_scores = 0
+    n_scores = int(np.vstack(sums["scores"])[:, 1].sum())
     estimates: dict[str, Estimate] = {}
     for name, arrays in sums.items():
         unit_sums, n_values = np.vstack(arrays).T
-        if name == "scores":
-            n_scores = int(n_values.sum())
         if labels:
             unit_sums = np.bincount(labels, unit_sums)
             n_values = np.bincount(labels, n_values)
         has_values = n_values > 0
         estimates[name] = ratio_estimate(unit_sums[has_values], n_values[has_values])
-    summary: dict[str, Any] = {}
+    means: dict[str, float | None] = {}
     for name, n in n_naming.items():
         is_complete = n == n_pieces and n_items[name] > 0
-        summary[name] = float(totals[name] / n_items[name]) if is_complete else None
-    summary.update(maxima)
-    summary.update(counts)
-    summary.update(lists)
-    summary["signature"] = signature
-    summary["n_scores"] = n_scores
-    summary["n_units"] = estimates["scores"].n
-    summary["estimates"] = {name: list(each) if each.error >= 0 else None for name, each in estimates.items()}
-    return summary
+        means[name] = float(totals[name] / n_items[name]) if is_complete else None
+    about = {
+        "signature": signature,
+        "n_scores": n_scores,
+        "n_units": estimates["scores"].n,
+        "estimates": {name: list(each) if each.error >= 0 else None for name, each in estimates.items()},
+    }
+    return means | maxima | counts | lists | about
 
 
 def summarize_sums(pieces: Iterable[Mapping[str, Any]], scorer: RowScorer) -> dict[str, Any]:
