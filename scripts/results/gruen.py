@@ -1,10 +1,9 @@
-"""Write results/gruen.csv: how gruen agrees with CoLA, with people, and with corrupted and repeated texts.
+"""Write results/gruen.csv: how gruen agrees with CoLA, with people, and with corrupted sentences.
 
     METRICS_TEST_DATA=/path/to/data python -m scripts.results.gruen
 
 Matthews' correlation of acceptability with CoLA's labels; Spearman's correlation with ratings of the output of dialogue
-systems, beside the rule "the shorter text is better"; the shares of texts that lose non-redundancy, beside
-those by a trivial rule, from gruen_repetition.py; and the share of pairs in which a clean sentence scores above its
+systems, beside the rule "the shorter text is better"; and the share of pairs in which a clean sentence scores above its
 corrupted form, from gruen_pairs.jsonl.
 """
 
@@ -21,11 +20,12 @@ from sklearn.metrics import matthews_corrcoef
 
 from scripts import ROOT
 from scripts.arguments import data_folder
-from scripts.results.gruen_repetition import Row, repeated
 from text_metrics import load
 from text_metrics.console import Parser, command
 
 PAIRS = Path(__file__).with_name("gruen_pairs.jsonl")
+# A measure, its number of texts or pairs, its value, and the value of a trivial rule.
+Row = tuple[str, int, float, float | None]
 
 
 def cola(metric: Any, path: Path) -> list[Row]:
@@ -77,14 +77,12 @@ def people(metric: Any, folder: Path) -> list[Row]:
 @command
 def main() -> None:
     """Write the table."""
-    data = data_folder(Parser(__doc__))
-    folder = data / "gruen"
+    folder = data_folder(Parser(__doc__)) / "gruen"
     metric = load("gruen")
     with warnings.catch_warnings():
         # Some outputs of the systems are not sentences.
         warnings.simplefilter("ignore")
-        rows = cola(metric, folder / "cola_in_domain_dev.tsv") + people(metric, folder)
-        rows += repeated(metric, data) + corrupted(metric)
+        rows = cola(metric, folder / "cola_in_domain_dev.tsv") + people(metric, folder) + corrupted(metric)
     table = pandas.DataFrame(rows, columns=["measure", "texts or pairs", "value", "trivial rule"])
     table.to_csv(ROOT / "results" / "gruen.csv", index=False, float_format="%.3f")
 
