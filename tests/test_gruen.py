@@ -49,7 +49,7 @@ def test_normalization_is_that_of_the_original(original):
         assert normalized(row["text"]) == row["normalized"]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=150)
 @given(st.text(alphabet="a12. \n\tx,5", max_size=40), st.text(alphabet="1.", max_size=20))
 def test_decimals_within_decimals_equal_the_reference(first, second):
     text = f"{first} and {second}"
@@ -61,7 +61,7 @@ def test_words_are_read_as_they_are(example):
     assert gruen_text.split(example["text"]).pieces == example["sentences"]
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.text(alphabet="aBI. !?…'", max_size=30))
 def test_splitting_changes_nothing_but_space(text):
     assert "".join("".join(gruen_text.split_block(text)).split()) == "".join(text.split())
@@ -85,13 +85,13 @@ SENTENCES = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=100)
 @given(SENTENCES)
 @example(["a b c d e f g h i j " * 12, "b c d e f g h i j k " * 12])
 @example(["", "a", " "])
 def test_redundancy_equals_the_reference(sentences):
     redundancy = gruen_released.find_redundancy(sentences)
-    expected = reference.redundant_pairs(sentences, autojunk=True)
+    expected = reference.redundant_pairs(sentences)
     assert redundancy.pairs == expected
     assert redundancy.n_pairs == len(expected)
     assert redundancy.n_flags == sum(len(flags) for _, _, flags in expected)
