@@ -261,17 +261,17 @@ def test_any_language(load, name, texts):
 
 # Sets of four texts.
 FLAT = [
-    *("b c d e f", "a b c a b", "e f g h", "The dog barks."),
-    *("a b c d e", "a b c d e", "They closed the park.", "The park is closed."),
+    "b c d e f", "a b c a b", "e f g h", "The dog barks.",
+    "a b c d e", "a b c d e", "They closed the park.", "The park is closed.",
     *SETS[0],
-]
+]  # fmt: skip
 MARKDOWN = "# Dogs bark\n\nThey **run** in the park.\n\n- They sleep.\n- They eat."
 RANDOM = np.random.default_rng(0)
 WORDS = {"dog": [1.0, 0.0], "park": [0.9, 0.1], "kettle": [0.0, 1.0], "pot": [0.1, 0.9], "a": [0.5, 0.5]}
 
 
 def share_a_word(left, right):
-    return [bool({*a.split()} & {*b.split()}) for a, b in zip(left, right, strict=True)]
+    return [not set(a.split()).isdisjoint(b.split()) for a, b in zip(left, right, strict=True)]
 
 
 # Values of settings that do not follow from their declarations.
@@ -372,7 +372,7 @@ def call(load, name, setting, request):
     """Return the metric, the arguments of a call, and what else to pass: values of the setting, with their company."""
     metric = load(name)
     declared = metric.settings.declared()
-    kinds = {"sets": {"predictions": FLAT, "set_size": 4}, "texts": {"predictions": [MARKDOWN, *TEXTS[1:3]]}}
+    kinds = {"sets": {"predictions": FLAT, "set_size": 4}, "texts": {"predictions": [MARKDOWN, *TEXTS[:4]]}}
     arguments = kinds.get(metric.items) or inputs_of(metric, items_of(metric))
     arguments = arguments | {"confidence": 0.5} | COMPANY.get(setting, {}) | COMPANY.get(f"{name}.{setting}", {})
     if setting in ("backbone", "lm_model", "cola_model", "sop_model"):

@@ -8,7 +8,6 @@ a threshold is a share of the longer sentence.
 import difflib
 import itertools
 import math
-import os.path
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
@@ -275,7 +274,8 @@ def _raised(a: _Sentence, b: _Sentence, n_common: int, passage: float) -> list[s
 
 
 def _begin_alike(a: _Sentence, b: _Sentence, passage: float) -> bool:
-    n_same = len(os.path.commonprefix([a.words, b.words]))
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(a.words, b.words, strict=False))
+    n_same = len(list(same))
     n_content = _n_content(a, 0, n_same)
     if n_content < _CONTENT:
         return False
