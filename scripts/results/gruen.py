@@ -53,23 +53,18 @@ def corrupted(metric: Any) -> list[Row]:
 
 def people(metric: Any, folder: Path) -> list[Row]:
     """Return the correlations with ratings."""
-    bagel = pandas.read_csv(folder / "bagel_human_ratings.csv")
-    hotels = json.loads((folder / "sfhot_human_ratings.json").read_text(encoding="utf-8"))
-    texts_of_bagel = bagel["sys_ref"].tolist()
-    ratings_of_bagel = {"naturalness": bagel["naturalness"].tolist(), "quality": bagel["quality"].tolist()}
-    texts_of_hotels = [item["system_output"] for item in hotels]
-    ratings_of_hotels = {
-        "naturalness": [float(item["scores"]["naturalness"]) for item in hotels],
-        "quality": [float(item["scores"]["overall"]) for item in hotels],
-    }
-    rated_texts = {"BAGEL": (texts_of_bagel, ratings_of_bagel), "SFHOTEL": (texts_of_hotels, ratings_of_hotels)}
+    bagel = pandas.read_csv(folder / "bagel_human_ratings.csv").rename(columns={"sys_ref": "system_output"})
+    hotels = pandas.json_normalize(json.loads((folder / "sfhot_human_ratings.json").read_text(encoding="utf-8")))
+    hotels = hotels.rename(columns={"scores.naturalness": "naturalness", "scores.overall": "quality"})
     rows: list[Row] = []
-    for source, (texts, ratings) in rated_texts.items():
+    for source, rated in {"BAGEL": bagel, "SFHOTEL": hotels}.items():
+        texts = rated["system_output"].tolist()
         scores = metric.compute(predictions=texts)["scores"]
         shortness = [-len(text.split()) for text in texts]
-        for name, rated in ratings.items():
-            value = float(spearmanr(scores, rated).statistic)
-            by_length = float(spearmanr(shortness, rated).statistic)
+        for name in ("naturalness", "quality"):
+            ratings = rated[name].astype(float)
+            value = float(spearmanr(scores, ratings).statistic)
+            by_length = float(spearmanr(shortness, ratings).statistic)
             rows.append((f"{source}, {name}: Spearman", len(texts), value, by_length))
     return rows
 
