@@ -215,6 +215,12 @@ def test_a_stranger_is_found_at_any_length(load, n):
     assert [n // 2, n // 2 + 1] in places
 
 
+def test_two_sentences_on_two_subjects_lose_the_focus(load):
+    texts = [f"{STORY[5]} {STRANGE}", " ".join(STORY[:2])]
+    result = load("gruen").compute(predictions=texts, components=["focus"], details=True)
+    assert [details["focus"] for details in result["details"]] == [-0.1, 0.0]
+
+
 def test_the_second_half_of_another_text_is_found(load):
     texts = [" ".join(STORY[:6] + LECTURE), " ".join(LECTURE)]
     result = load("gruen").compute(predictions=texts, components=["focus"], details=True)
