@@ -132,6 +132,17 @@ def test_places_where_focus_is_lost(vectors, threshold, places):
     assert [x.similarity for x in breaks] == pytest.approx([vectors[i] @ vectors[i + 1] for i in places])
 
 
+def test_a_short_sentence_has_its_bonus_in_the_company_of_long_ones(load):
+    vectors = {True: [1.0, 0.0], False: [0.05, 1.0]}
+    encoder = SimpleNamespace(encode=lambda texts: np.array([vectors["sea" in text] for text in texts]))
+    texts = [f"The sea is {'very ' * 20} wide. The sea is {'very ' * 20} deep.", "The sea sleeps. We go home."]
+    result = load("gruen").compute(predictions=texts, components=["focus"], model=encoder)
+    assert result["scores"] == [1.0, 1.0]
+    # Without it, the two lose the focus.
+    texts[1] = f"The sea sleeps {'so ' * 20} deep. We go {'so ' * 20} home."
+    assert load("gruen").compute(predictions=texts, components=["focus"], model=encoder)["scores"] == [1.0, 0.9]
+
+
 WORDS = {
     "cat": [0.0, 1.0],
     "kitten": [0.0, 1.2],
