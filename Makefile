@@ -65,7 +65,6 @@ benchmark: $(VENV)/.installed-dev
 results: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.results.evidence
 	$(BIN)/python -m scripts.results.gruen
-	$(BIN)/python -m scripts.results.gruen_plain
 	$(BIN)/python -m scripts.results.people_sets
 	$(BIN)/python -m scripts.results.report
 	$(BIN)/python -m scripts.tooling.fill

@@ -13,18 +13,11 @@ import evaluate
 import numpy as np
 import pytest
 
-from tests.conftest import METRICS
+from tests.conftest import METRICS, metrics_of
 from tests.fuzzing import TEXTS, bounded, cases, odd_values
 
 # Cases in the test suite; those of gruen run a network.
-CASES = {
-    "vendi_embed": 700,
-    "chamfer_diversity": 500,
-    "self_bleu": 700,
-    "semantic_entropy": 500,
-    "probeval": 500,
-    "gruen": 60,
-}
+CASES = dict.fromkeys(metrics_of(), 350) | {"gruen": 40}
 
 
 class Letters:

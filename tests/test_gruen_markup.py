@@ -38,11 +38,9 @@ def test_line_breaks_end_a_sentence_where_the_layout_says_so():
         "Berlin and Paris sent their best wishes, and the mayor of the town of\n"
         "Ulm came in person."
     )
-    assert sentences_of(wrapped) == [
-        "The council met on Tuesday evening to decide on the new bridge over the river, which all members want to see "
-        "finished before the autumn.",
-        "Berlin and Paris sent their best wishes, and the mayor of the town of Ulm came in person.",
-    ]
+    first, second = sentences_of(wrapped)
+    assert f"{first} {second}" == wrapped.replace("\n", " ")
+    assert first.endswith("autumn.")
     # A title, an address and a verse have lines of their own.
     assert sentences_of("My first day\nI got up early.") == ["My first day", "I got up early."]
     assert sentences_of("The sea is wide\nThe sea is deep") == ["The sea is wide", "The sea is deep"]
@@ -51,11 +49,8 @@ def test_line_breaks_end_a_sentence_where_the_layout_says_so():
     # A line that comes again is not wrapped, however long it is.
     line = "the members of the council want a new bridge over the river"
     assert sentences_of("\n".join([line] * 3)) == [line] * 3
-    assert sentences_of(f"{line}\nand another one over the wide road to the town\n{line}") == [
-        line,
-        "and another one over the wide road to the town",
-        line,
-    ]
+    lines = [line, "and another one over the wide road to the town", line]
+    assert sentences_of("\n".join(lines)) == lines
 
 
 @pytest.mark.parametrize("line_break", ["<newline>", " <newline> ", "<NEWLINE/>", "<nl>", "<n>", "\\n", "<br>"])
@@ -64,11 +59,8 @@ def test_a_line_break_may_be_written_out(line_break):
 
 
 def test_dialogue_survives():
-    assert sentences_of('"Are you well?" he asked.\n"I am," she said.') == [
-        '"Are you well?" he asked.',
-        '"I am," she said.',
-    ]
-    assert sentences_of("— Are you coming?\n— I am coming!") == ["— Are you coming?", "— I am coming!"]
+    for turns in (['"Are you well?" he asked.', '"I am," she said.'], ["— Are you coming?", "— I am coming!"]):
+        assert sentences_of("\n".join(turns)) == turns
     assert sentences_of("- Are you coming?\n- I am coming!") == ["Are you coming?", "I am coming!"]
 
 
@@ -146,17 +138,11 @@ def test_turns_need_not_keep_to_one_subject(load, speakers):
     assert first["grammaticality"] == pytest.approx(result["details"][1]["grammaticality"], abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        ("The answer is simple", "The answer is simple"),
-        ("Warning", "Warning"),
-        ("Warning", "Note"),
-        ("**Warning**", "**Tip**"),
-        ("Here is the plan", "What comes next"),
-        ("Breaking news", "Breaking news"),
-    ],
-)
+LABELS = [(label, label) for label in ("The answer is simple", "Warning", "Breaking news")]
+LABELS += [("Warning", "Note"), ("**Warning**", "**Tip**"), ("Here is the plan", "What comes next")]
+
+
+@pytest.mark.parametrize("labels", LABELS)
 def test_labels_are_not_speakers(labels):
     text = gruen_text.split("\n".join(f"{labels[i % 2]}: {turn}" for i, turn in enumerate(TURNS)))
     assert not text.is_dialogue

@@ -34,7 +34,6 @@ SETTINGS = [
     ("probeval", {"clustering": "hac"}),
     ("probeval", {"clustering": "xmeans"}),
     ("probeval", {"clustering": "none", "matcher": "gp"}),
-    *(("gruen", {"components": [component]}) for component in ("grammaticality", "non_redundancy", "focus")),
 ]
 
 
@@ -75,8 +74,7 @@ def test_an_item_scores_the_same_alone_in_any_order_and_twice(load, name, settin
     metric = load(name)
     items = items_of(metric)
     expected = score(metric, items, details=True, **settings)
-    alone = [[i] for i in range(5)]
-    for order in ([4, 3, 2, 1, 0] * 2, *alone):
+    for order in ([4, 3, 2, 1, 0] * 2, [2], [4]):
         result = score(metric, [items[i] for i in order], details=True, **settings)
         assert result["scores"] == pytest.approx([expected["scores"][i] for i in order], abs=1e-5)
         for i, place in enumerate(order):
@@ -107,17 +105,13 @@ def test_how_items_are_run_changes_neither_score_nor_signature(load, name, setti
     items = items_of(metric)
     declared = metric.settings.declared()
     expected = score(metric, items, **settings)
-    runs = [{"batch_size": 1, "device": "cpu"}, {"batch_size": 3, "details": True}, {"progress": False}]
     # Into the cache, and out of it.
-    runs += [{"batch_size": 1000, "cache_dir": tmp_path}, {"cache_dir": tmp_path}]
+    runs = [{"batch_size": 1, "device": "cpu", "cache_dir": tmp_path}, {"batch_size": 3, "cache_dir": tmp_path}]
+    runs.append({"batch_size": 1000, "details": True})
     for run in runs:
         given = {setting: value for setting, value in run.items() if setting in declared}
-        if not given:
-            continue
         result = score(metric, items, **settings, **given)
-        for key in ("scores", "by_order"):
-            assert result.get(key) == approx(expected.get(key), 1e-5), given
-        assert result["signature"] == expected["signature"], given
+        assert {key: result[key] for key in expected} == approx(expected, 1e-5), given
 
 
 @pytest.mark.discrete
@@ -125,7 +119,7 @@ def test_how_items_are_run_changes_neither_score_nor_signature(load, name, setti
 def test_what_is_computed_at_a_time_changes_nothing(load, name, settings, tmp_path, monkeypatch):
     metric = load(name)
     # One set that is large beside the limits, and many small ones.
-    sets = [[f"{i % 20} dogs bark" + " and run" * (i % 7) for i in range(30)], *SETS]
+    sets = [[f"{i % 10} dogs bark" + " and run" * (i % 7) for i in range(15)], *SETS]
     expected = score(metric, sets, details=True, **settings)
     cache = {"cache_dir": tmp_path} if "cache_dir" in metric.settings.declared() else {}
     limits = limits_of(metric)
@@ -138,12 +132,11 @@ def test_what_is_computed_at_a_time_changes_nothing(load, name, settings, tmp_pa
 @cases()
 def test_what_is_added_piece_by_piece_is_scored_as_one(name, settings):
     metric = evaluate.load(str(METRICS / name))
-    items = items_of(metric)
+    items = items_of(metric)[:4]
     expected = score(metric, items, **settings)
-    for item in items[:2]:
-        metric.add(**{key.rstrip("s"): values[0] for key, values in inputs_of(metric, [item]).items()})
-    metric.add_batch(**inputs_of(metric, items[2:4]))
-    assert score(metric, items[4:], **settings) == expected
+    metric.add(**{key.rstrip("s"): values[0] for key, values in inputs_of(metric, items[:1]).items()})
+    metric.add_batch(**inputs_of(metric, items[1:3]))
+    assert score(metric, items[3:], **settings) == expected
     # And the metric starts anew. A call that fails by a setting, or by its value, leaves what was added.
     metric.add_batch(**inputs_of(metric, items[:2]))
     for setting in ("no_such_setting", "confidence"):
@@ -211,7 +204,7 @@ VARIANTS = [
         f"{word.upper()} {i} dogs BARK in the park.",
         f"{word}  {i} Dogs bark in the park .",
     ]
-    for i, word in enumerate(["some", "only", "about", "these", "all of the many different"] * 4)
+    for i, word in enumerate(["some", "only", "about", "these", "all of the many different"] * 2)
 ]
 
 
@@ -224,10 +217,10 @@ def test_texts_that_are_read_alike_are_one_in_any_company_and_batch(load):
         rows = metric.compute(predictions=sets, q=orders, details=True, **settings)["details"]
         return np.array([list(row["by_order"].values()) for row in rows])
 
-    company = [[f"Text {i} is about {i % 7} things" + " and more" * (i % 5) for i in range(60)]]
-    for batch_size in (None, 1, 7):
+    company = [[f"Text {i} is about {i % 7} things" + " and more" * (i % 5) for i in range(40)]]
+    for batch_size in (None, 7):
         np.testing.assert_allclose(score(VARIANTS + company, batch_size=batch_size)[:-1], 1.0, atol=tolerance)
-    for members in VARIANTS[:5]:
+    for members in VARIANTS[3:5]:
         np.testing.assert_allclose(score([members]), 1.0, atol=tolerance)
     # In one set, too, which has more texts than different ones.
     together = score([[text for members in VARIANTS for text in members]])
@@ -268,17 +261,17 @@ def test_any_language(load, name, texts):
 
 # Sets of four texts.
 FLAT = [
-    *("b c d e f", "a b c a b", "e f g h", "The dog barks."),
-    *("a b c d e", "a b c d e", "They closed the park.", "The park is closed."),
+    "b c d e f", "a b c a b", "e f g h", "The dog barks.",
+    "a b c d e", "a b c d e", "They closed the park.", "The park is closed.",
     *SETS[0],
-]
+]  # fmt: skip
 MARKDOWN = "# Dogs bark\n\nThey **run** in the park.\n\n- They sleep.\n- They eat."
 RANDOM = np.random.default_rng(0)
 WORDS = {"dog": [1.0, 0.0], "park": [0.9, 0.1], "kettle": [0.0, 1.0], "pot": [0.1, 0.9], "a": [0.5, 0.5]}
 
 
 def share_a_word(left, right):
-    return [bool({*a.split()} & {*b.split()}) for a, b in zip(left, right, strict=True)]
+    return [not set(a.split()).isdisjoint(b.split()) for a, b in zip(left, right, strict=True)]
 
 
 # Values of settings that do not follow from their declarations.
@@ -294,7 +287,7 @@ EXAMPLES = {
     "similarity": [[np.eye(4)] * 3],
     "contexts": [["Say a letter.", None, "What does the dog do?"]],
     "context_embeddings": [np.ones((3, 8))],
-    "confidence_by": [list("aab"), list("aabbc"), list("aabbcc")],
+    "confidence_by": [list("aab"), list("aabbc")],
     "vocabulary_size": [99],
 }
 # What a setting changes something with; that of one metric is named "<metric>.<setting>".
@@ -379,7 +372,7 @@ def call(load, name, setting, request):
     """Return the metric, the arguments of a call, and what else to pass: values of the setting, with their company."""
     metric = load(name)
     declared = metric.settings.declared()
-    kinds = {"sets": {"predictions": FLAT, "set_size": 4}, "texts": {"predictions": [MARKDOWN, *TEXTS]}}
+    kinds = {"sets": {"predictions": FLAT, "set_size": 4}, "texts": {"predictions": [MARKDOWN, *TEXTS[:4]]}}
     arguments = kinds.get(metric.items) or inputs_of(metric, items_of(metric))
     arguments = arguments | {"confidence": 0.5} | COMPANY.get(setting, {}) | COMPANY.get(f"{name}.{setting}", {})
     if setting in ("backbone", "lm_model", "cola_model", "sop_model"):

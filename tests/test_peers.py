@@ -1,5 +1,6 @@
 """The metrics compute the same numbers as the packages that the benchmark compares them with."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -57,20 +58,23 @@ def test_asv_finds_the_cases():
     assert {f"cases.{name}.time_score" for name, case in vars(cases).items() if hasattr(case, "time_score")} < {*names}
 
 
-CASES = [case for case in vars(cases).values() if hasattr(case, "time_score")]
-# They differ in what is scored, and each starts processes.
-FIRST = [case for case in CASES if hasattr(case, "given")]
+def run_program(program):
+    """Run the program of a case in a fork: a new process would import everything again."""
+    assert programs.in_fork(exec, program, {}) is None
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", [case for case in CASES if case not in FIRST[:-1]])
-def test_a_case_of_the_benchmark_runs(case):
+@pytest.mark.parametrize("case", [case for case in vars(cases).values() if hasattr(case, "time_score")])
+def test_a_case_of_the_benchmark_runs(case, monkeypatch):
+    monkeypatch.setattr(cases, "_run", run_program)
     for side in case.params[0]:
         run = case()
-        run.setup(side, 8)
-        run.time_score(side, 8)
+        run.setup(side, 4)
+        run.time_score(side, 4)
 
 
-@pytest.mark.parametrize("case", FIRST)
-def test_a_first_score_is_a_number(case):
-    assert load(case.metric).compute(**case.given)[case.metric] >= 0
+def test_a_program_of_a_case_runs_in_a_new_process():
+    before = cases._children_seconds()
+    cases._run("sum(range(10**6))")
+    assert cases._children_seconds() > before
+    with pytest.raises(subprocess.CalledProcessError):
+        cases._run("1 / 0")

@@ -11,7 +11,7 @@ from importlib.util import resolve_name
 import pytest
 
 import text_metrics
-from tests import test_frozen_scores, test_fuzz_metrics, test_questions
+from tests import test_frozen_scores, test_questions
 from tests.conftest import ROOT, metrics_of
 from tests.demos import CASES as DEMO_CASES
 
@@ -160,7 +160,6 @@ LISTS = {
     "DEMOS of spaces/_kit/server.py": demos_on_the_hub,
     "the table of README.md": named_in_readme,
     "CASES of tests/demos.py": lambda: DEMO_CASES,
-    "CASES of tests/test_fuzz_metrics.py": lambda: test_fuzz_metrics.CASES,
     "CALLS of tests/test_frozen_scores.py": lambda: [call[0] for call in test_frozen_scores.CALLS.values()],
 }
 

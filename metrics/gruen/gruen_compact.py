@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from safetensors import safe_open
@@ -44,7 +44,7 @@ _INSIDE = r"(?<=[a-z0-9,;] )|^(?=(?:Nice|Will) (?:is|was|has)\b|Will \w{2,}[^aio
 _NAMES = re.compile(rf"(?:{_INSIDE})(?:{'|'.join(_PLAIN)})\b(?!-|['’]t)")
 
 
-class CompactModel:
+class CompactModel(NamedTuple):
     """The network of the default encoder, with adapters, and the heads of this backbone.
 
     The sentence heads read the embedding of the first token, and the mean and the maximum over all tokens. Shapes: b
@@ -57,10 +57,9 @@ class CompactModel:
         held out from training
     """
 
-    def __init__(self, network: Any, heads: Any, calibration: dict[str, tuple[float, float]]) -> None:
-        self.network = network
-        self.heads = heads
-        self.calibration = calibration
+    network: Any
+    heads: Any
+    calibration: dict[str, tuple[float, float]]
 
     def sentence_values(self, ids: "torch.Tensor", mask: "torch.Tensor", hidden: "torch.Tensor") -> "torch.Tensor":
         """Score the sequences of a batch, by their contextual embeddings: (b, 4).
@@ -112,24 +111,24 @@ def build_heads(weights: dict[str, Any]) -> Any:
 
     n_words = len(weights["log_frequency"])
     size = len(weights["norm.weight"])
-    # Nothing is allocated nor initialized: all weights are assigned.
-    empty: dict[str, Any] = {"device": "meta"}
 
     def layers(n_in: int, n_inner: int) -> nn.Sequential:
-        return nn.Sequential(nn.Linear(n_in, n_inner, **empty), nn.GELU(), nn.Linear(n_inner, 1, **empty))
+        return nn.Sequential(nn.Linear(n_in, n_inner), nn.GELU(), nn.Linear(n_inner, 1))
 
-    parts = {
-        "soundness": layers(3 * size, size),
-        "acceptability": layers(3 * size, size),
-        "word_fault": nn.Linear(size, 1, **empty),
-        "transform": nn.Linear(size, size, **empty),
-        "norm": nn.LayerNorm(size, **empty),
-        # Fitted after all other parameters are trained.
-        "log_total": layers(size, 2 * size),
-    }
-    heads = nn.ModuleDict(parts)
-    heads.register_parameter("vocabulary_bias", nn.Parameter(torch.empty(n_words, **empty)))
-    heads.register_buffer("log_frequency", torch.empty(n_words, **empty))
+    # Nothing is allocated nor initialized: all weights are assigned.
+    with torch.device("meta"):
+        parts = {
+            "soundness": layers(3 * size, size),
+            "acceptability": layers(3 * size, size),
+            "word_fault": nn.Linear(size, 1),
+            "transform": nn.Linear(size, size),
+            "norm": nn.LayerNorm(size),
+            # Fitted after all other parameters are trained.
+            "log_total": layers(size, 2 * size),
+        }
+        heads = nn.ModuleDict(parts)
+        heads.register_parameter("vocabulary_bias", nn.Parameter(torch.empty(n_words)))
+        heads.register_buffer("log_frequency", torch.empty(n_words))
     heads.load_state_dict(weights, assign=True)
     return heads.eval()
 

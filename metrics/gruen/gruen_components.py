@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from .gruen_settings import COMPONENTS, GruenSettings
 from .gruen_text import Text
 
 _PENALTY = 0.1
+# A sentence, or a pair of sentences.
+_Item = TypeVar("_Item", str, tuple[str, str])
 
 
 class Component(NamedTuple):
@@ -52,12 +54,8 @@ def score_components(
 def grammaticality(judge: Backbone, texts: list[Text]) -> Component:
     """Average the scores of sentences over each text; points are in [0, 1], higher is better."""
     empty = np.empty(0)
-    unique = _unique([text.sentences for text in texts])
+    unique, rows_of = _different([text.sentences for text in texts])
     scores = judge.score_sentences(unique) if unique else SentenceScores(empty, empty, empty, [])
-    row_of = {sentence: row for row, sentence in enumerate(unique)}
-    rows_of = []
-    for text in texts:
-        rows_of.append([row_of[sentence] for sentence in text.sentences])
     grades = judge.grammaticality(scores.likelihood, scores.acceptability)
     columns = {"likelihood": scores.likelihood, "acceptability": scores.acceptability, "grammaticality": grades}
 
@@ -80,10 +78,9 @@ def non_redundancy(texts: list[Text], parity: bool) -> Component:
 
     def details(i: int) -> dict[str, Any]:
         pieces = texts[i].pieces
-        pairs = [
-            {"sentences": [j, k], "flags": flags, "shared": shared_passages(pieces[j], pieces[k])}
-            for j, k, flags in repeats[i].pairs
-        ]
+        pairs = []
+        for j, k, flags in repeats[i].pairs:
+            pairs.append({"sentences": [j, k], "flags": flags, "shared": shared_passages(pieces[j], pieces[k])})
         return {"redundant_pairs": pairs, "n_redundant_pairs": repeats[i].n_pairs}
 
     return Component(np.array([0.0 - _PENALTY * redundancy.n_flags for redundancy in repeats]), details)
@@ -103,19 +100,15 @@ def focus(texts: list[Text], settings: GruenSettings) -> tuple[Component, dict[s
         signed["focus_rule"] = FOCUS_RULE
         # A sentence without others to be compared with is not embedded.
         compared = [text.sentences if len(text.places) > 1 and not text.is_dialogue else [] for text in texts]
-        embedded = _unique(compared)
+        embedded, rows_of = _different(compared)
         if embedded:
             embeddings, named, _ = encode(embedded, settings)
         else:
             embeddings = np.empty((0, 1))
             named = settings.signed_encoder()
         signed |= named
-        row_of = {sentence: row for row, sentence in enumerate(embedded)}
-        breaks = []
-        for sentences in compared:
-            rows = [row_of[text] for text in sentences]
-            n_words = np.array([len(text.split()) for text in sentences])
-            breaks.append(embedding_breaks(embeddings[rows], n_words, settings.threshold))
+        n_words = np.array([len(sentence.split()) for sentence in embedded])
+        breaks = [embedding_breaks(embeddings[rows], n_words[rows], settings.threshold) for rows in rows_of]
 
     def details(i: int) -> dict[str, Any]:
         places = texts[i].places
@@ -130,20 +123,17 @@ def coherence(judge: BertBackbone, texts: list[Text]) -> Component:
 
     An order as probable as its reverse costs nothing, and one that is certainly wrong costs the whole 0.1.
     """
-    by_text = [list(itertools.pairwise(text.sentences)) for text in texts]
-    different = list(dict.fromkeys(itertools.chain.from_iterable(by_text)))
-    probabilities = judge.score_order(different).tolist() if different else []
-    probability = dict(zip(different, probabilities, strict=True))
-    means = []
-    for pairs in by_text:
-        doubts = [max(0.0, 1 - 2 * probability[pair]) for pair in pairs]
-        means.append(float(np.mean(doubts)) if doubts else 0.0)
+    different, rows_of = _different([list(itertools.pairwise(text.sentences)) for text in texts])
+    probabilities = judge.score_order(different) if different else np.empty(0)
+    doubts = np.maximum(0.0, 1 - 2 * probabilities)
+    means = [doubts[rows].mean() if rows else 0.0 for rows in rows_of]
 
     def details(i: int) -> dict[str, Any]:
-        places = texts[i].places
+        pairs = itertools.pairwise(texts[i].places)
+        likely = probabilities[rows_of[i]].tolist()
         order = []
-        for k, pair in enumerate(by_text[i]):
-            order.append({"sentences": places[k : k + 2], "probability": probability[pair]})
+        for pair, probability in zip(pairs, likely, strict=True):
+            order.append({"sentences": [*pair], "probability": probability})
         return {"order": order}
 
     return Component(np.array([0.0 - _PENALTY * mean for mean in means]), details)
@@ -173,5 +163,10 @@ def _describe_pieces(text: Text) -> list[dict[str, Any]]:
     return [{"text": piece} | unscored for piece in text.pieces]
 
 
-def _unique(texts: list[list[str]]) -> list[str]:
-    return list(dict.fromkeys(itertools.chain.from_iterable(texts)))
+def _different(texts: list[list[_Item]]) -> tuple[list[_Item], list[list[int]]]:
+    """List the different items of all texts, and for each text the places of its items among them."""
+    row_of: dict[_Item, int] = {}
+    rows_of = []
+    for items in texts:
+        rows_of.append([row_of.setdefault(item, len(row_of)) for item in items])
+    return list(row_of), rows_of

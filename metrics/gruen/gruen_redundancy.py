@@ -93,25 +93,8 @@ class _Sentence(NamedTuple):
 def find_repeats(pieces: list[str], lines: Sequence[int] = ()) -> Redundancy:
     """Find the pairs of sentences of a text that repeat each other.
 
-    The weight of a passage is the number of its words, content words counted twice. Sentences of the same words raise
-    all four flags if they have five words, or if one comes three times among five. Two others need three content words
-    in common. They raise all flags if one is more than 0.6 of the other. They raise `common_words` if the content
-    words in common, in any order, are more than 0.75 of the longer sentence's; and `edit_distance` if both begin with
-    the same passage, of a weight of 8 where a clause of one of both ends with it, else of 10. If their runs of three
-    words or more in the same order have a weight of 10 and are more than 0.4 of the longer, they raise `edit_distance`,
-    and
-
-    - `longest_substring` if the longest of these runs is more than 0.75 of the longer;
-    - `substring_words` if the content words of that run are more than 0.75 of the longer sentence's.
-
-    This 10 grows by 4 with each doubling of the sentences beyond 20. A sentence that says five words twice is compared
-    clause by clause, with itself, too; and a clause that does is cut where they recur. Two sentences tell something
-    different if each has a content word that the other lacks, other than a number. Parts of one clause that do so are
-    no repetition, and neither are such sentences of different lines, the parallel items of a list, if a text has three.
-
-    Parameters
-    ----------
-    lines : the line, list item or table cell that each is in; by default, all are in one
+    The metric card defines the flags, and what is compared. `lines` has the line, list item or table cell that each is
+    in; by default, all are in one.
     """
     units: list[tuple[int, _Sentence]] = []
     clause_of: list[int] = []
@@ -232,7 +215,7 @@ def _has_news(sentence: _Sentence, other: _Sentence) -> bool:
 
 
 def _list_pairs(raised: dict[tuple[int, int], list[str]], owners: list[list[int]]) -> list[tuple[int, int, list[str]]]:
-    """List the first 10 000 pairs of places from the flags of different sentences and their places."""
+    """List the first pairs of places from the flags of different sentences and their places."""
     partners: dict[int, dict[int, list[str]]] = {}
     for (u, v), flags in raised.items():
         partners.setdefault(u, {})[v] = partners.setdefault(v, {})[u] = flags
@@ -291,8 +274,8 @@ def _raised(a: _Sentence, b: _Sentence, n_common: int, passage: float) -> list[s
 
 
 def _begin_alike(a: _Sentence, b: _Sentence, passage: float) -> bool:
-    pairs = enumerate(zip(a.words, b.words, strict=False))
-    n_same = next((i for i, (word, other) in pairs if word != other), min(len(a.words), len(b.words)))
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(a.words, b.words, strict=False))
+    n_same = len(list(same))
     n_content = _n_content(a, 0, n_same)
     if n_content < _CONTENT:
         return False

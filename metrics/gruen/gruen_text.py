@@ -146,22 +146,19 @@ def _is_dialogue(blocks: list[str]) -> bool:
 
 def _names(pattern: re.Pattern[str], blocks: list[str]) -> list[str]:
     """List the names of speakers that begin blocks, without sentences and labels before a colon."""
-    matches = [pattern.match(block) for block in blocks]
-    return [match[1] for match in matches if match and _is_name(match[1])]
-
-
-def _is_name(name: str) -> bool:
-    words = name.lower().split()
-    return _NO_NAMES.isdisjoint(words) and words[-1] not in _LABELS
+    names = []
+    for match in filter(None, map(pattern.match, blocks)):
+        words = match[1].lower().split()
+        if _NO_NAMES.isdisjoint(words) and words[-1] not in _LABELS:
+            names.append(match[1])
+    return names
 
 
 def read_blocks(text: str, markup: str = "auto") -> tuple[list[str], int]:
-    """Cut a text into blocks of plain text, and count the code blocks left out.
+    """Cut a text into blocks of plain text, and count the code blocks left out; `markup` is one of MARKUPS.
 
-    Parameters
-    ----------
-    markup : `"markdown"`; `"plain"`; or `"auto"`: Markdown if the text has a heading, a code block, a table, a quote,
-        bold type, a link or a list of two items. Tags of HTML are read with both.
+    `"auto"` reads Markdown if the text has a heading, a code block, a table, a quote, bold type, a link or a list of
+    two items; it and `"markdown"` read tags of HTML.
     """
     if markup == "plain":
         return _paragraphs(text), 0
@@ -212,11 +209,9 @@ def _paragraphs(text: str) -> list[str]:
     count = Counter(lines)
     for line in lines:
         comes_twice = max(count[previous], count[line]) > 1
-        is_wrapped = bool(previous and line) and not (
-            comes_twice or _ENDS_SENTENCE.search(previous) or _ITEM.match(line)
-        )
+        is_apart = comes_twice or _ENDS_SENTENCE.search(previous) or _ITEM.match(line)
         is_wide = len(previous) >= max(_LEAST_WIDTH, _WIDE * width)
-        if is_wrapped and (line[0].islower() or is_wide):
+        if previous and line and not is_apart and (line[0].islower() or is_wide):
             blocks[-1].append(line)
         elif line:
             blocks.append([line])
@@ -238,10 +233,7 @@ def split_block(block: str) -> list[str]:
             parts[-1] += part
         else:
             parts.append(part)
-    clauses: list[str] = []
-    for part in parts:
-        clauses += map(str.strip, _clauses(part))
-    return clauses
+    return [clause.strip() for clause in itertools.chain.from_iterable(map(_clauses, parts))]
 
 
 def _segment(text: str) -> list[str]:

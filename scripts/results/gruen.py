@@ -1,10 +1,9 @@
-"""Write results/gruen.csv: how gruen agrees with CoLA, with people, and with corrupted and repeated texts.
+"""Write results/gruen.csv: how gruen agrees with CoLA, with people, and with corrupted sentences.
 
     METRICS_TEST_DATA=/path/to/data python -m scripts.results.gruen
 
 Matthews' correlation of acceptability with CoLA's labels; Spearman's correlation with ratings of the output of dialogue
-systems, beside the rule "the shorter text is better"; the shares of texts that lose non-redundancy, beside
-those by a trivial rule, from gruen_repetition.py; and the share of pairs in which a clean sentence scores above its
+systems, beside the rule "the shorter text is better"; and the share of pairs in which a clean sentence scores above its
 corrupted form, from gruen_pairs.jsonl.
 """
 
@@ -21,11 +20,12 @@ from sklearn.metrics import matthews_corrcoef
 
 from scripts import ROOT
 from scripts.arguments import data_folder
-from scripts.results.gruen_repetition import Row, repeated
 from text_metrics import load
 from text_metrics.console import Parser, command
 
 PAIRS = Path(__file__).with_name("gruen_pairs.jsonl")
+# A measure, its number of texts or pairs, its value, and the value of a trivial rule.
+Row = tuple[str, int, float, float | None]
 
 
 def cola(metric: Any, path: Path) -> list[Row]:
@@ -53,23 +53,18 @@ def corrupted(metric: Any) -> list[Row]:
 
 def people(metric: Any, folder: Path) -> list[Row]:
     """Return the correlations with ratings."""
-    bagel = pandas.read_csv(folder / "bagel_human_ratings.csv")
-    hotels = json.loads((folder / "sfhot_human_ratings.json").read_text(encoding="utf-8"))
-    texts_of_bagel = bagel["sys_ref"].tolist()
-    ratings_of_bagel = {"naturalness": bagel["naturalness"].tolist(), "quality": bagel["quality"].tolist()}
-    texts_of_hotels = [item["system_output"] for item in hotels]
-    ratings_of_hotels = {
-        "naturalness": [float(item["scores"]["naturalness"]) for item in hotels],
-        "quality": [float(item["scores"]["overall"]) for item in hotels],
-    }
-    rated_texts = {"BAGEL": (texts_of_bagel, ratings_of_bagel), "SFHOTEL": (texts_of_hotels, ratings_of_hotels)}
+    bagel = pandas.read_csv(folder / "bagel_human_ratings.csv").rename(columns={"sys_ref": "system_output"})
+    hotels = pandas.json_normalize(json.loads((folder / "sfhot_human_ratings.json").read_text(encoding="utf-8")))
+    hotels = hotels.rename(columns={"scores.naturalness": "naturalness", "scores.overall": "quality"})
     rows: list[Row] = []
-    for source, (texts, ratings) in rated_texts.items():
+    for source, rated in {"BAGEL": bagel, "SFHOTEL": hotels}.items():
+        texts = rated["system_output"].tolist()
         scores = metric.compute(predictions=texts)["scores"]
         shortness = [-len(text.split()) for text in texts]
-        for name, rated in ratings.items():
-            value = float(spearmanr(scores, rated).statistic)
-            by_length = float(spearmanr(shortness, rated).statistic)
+        for name in ("naturalness", "quality"):
+            ratings = rated[name].astype(float)
+            value = float(spearmanr(scores, ratings).statistic)
+            by_length = float(spearmanr(shortness, ratings).statistic)
             rows.append((f"{source}, {name}: Spearman", len(texts), value, by_length))
     return rows
 
@@ -77,14 +72,12 @@ def people(metric: Any, folder: Path) -> list[Row]:
 @command
 def main() -> None:
     """Write the table."""
-    data = data_folder(Parser(__doc__))
-    folder = data / "gruen"
+    folder = data_folder(Parser(__doc__)) / "gruen"
     metric = load("gruen")
     with warnings.catch_warnings():
         # Some outputs of the systems are not sentences.
         warnings.simplefilter("ignore")
-        rows = cola(metric, folder / "cola_in_domain_dev.tsv") + people(metric, folder)
-        rows += repeated(metric, data) + corrupted(metric)
+        rows = cola(metric, folder / "cola_in_domain_dev.tsv") + people(metric, folder) + corrupted(metric)
     table = pandas.DataFrame(rows, columns=["measure", "texts or pairs", "value", "trivial rule"])
     table.to_csv(ROOT / "results" / "gruen.csv", index=False, float_format="%.3f")
 

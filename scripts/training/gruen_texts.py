@@ -4,6 +4,7 @@ import csv
 import random
 import re
 import tomllib
+import zipfile
 from collections import Counter, defaultdict
 from difflib import SequenceMatcher
 from itertools import product
@@ -15,8 +16,6 @@ import pandas
 from nltk.stem import PorterStemmer
 
 from scripts.results.gruen import PAIRS
-from scripts.results.gruen_plain import draw
-from scripts.results.gruen_repetition import read_archive
 from text_metrics.metrics.gruen.gruen_text import split_block
 
 WORDS = tomllib.loads(Path(__file__).with_name("gruen_words.toml").read_text(encoding="utf-8"))
@@ -121,7 +120,7 @@ def read_texts(folder: Path, settings: dict[str, Any]) -> pandas.DataFrame:
     chance = random.Random(seed)
     corpora = []
     for name, files in settings["corpora"].items():
-        texts_of_corpus = read_archive(folder / "text", name, files, "utf-8")
+        texts_of_corpus = _read_archive(folder / "text", name, files)
         corpora.append([line for text in texts_of_corpus for line in text.splitlines() if line.strip()])
     brown, *spoken = corpora
     tagged = list(map(_read_tags, brown))
@@ -160,6 +159,34 @@ def read_texts(folder: Path, settings: dict[str, Any]) -> pandas.DataFrame:
     copies = copies.assign(words=corrupted, wrong=list(map(_wrong_words, copies["words"], corrupted)))
     texts = texts.assign(wrong=[[]] * len(texts), original=-1)
     return pandas.concat([texts, copies[copies["words"].str.len() > 0]], ignore_index=True)
+
+
+def draw(frames: Path, count: int, seed: int) -> dict[str, list[str]]:
+    """Draw different sentences of each construction of a file of frames, by name."""
+    chance = random.Random(seed)
+    table = tomllib.loads(frames.read_text(encoding="utf-8"))
+    drawn = {}
+    for name, choices in table["constructions"].items():
+        sentences = (_fill(chance.choice(choices), table["words"], chance) for _ in range(20 * count))
+        drawn[name] = list(dict.fromkeys(sentences))[:count]
+    return drawn
+
+
+def _fill(frame: str, words: dict[str, list[str]], chance: random.Random) -> str:
+    """Put a word into each slot, different ones into slots that a digit distinguishes."""
+    filled: dict[str, str] = {}
+    for slot in re.findall(r"{(\w+)}", frame):
+        unused = [word for word in words[slot.rstrip("2")] if word not in filled.values()]
+        filled.setdefault(slot, chance.choice(unused))
+    sentence = re.sub(r"\b([Aa]) (?=[aeiou])", r"\1n ", frame.format_map(filled))
+    return sentence[0].upper() + sentence[1:]
+
+
+def _read_archive(folder: Path, archive: str, pattern: str) -> list[str]:
+    """Read the files of an archive of NLTK's corpora whose names match."""
+    with zipfile.ZipFile(folder / f"{archive}.zip") as opened:
+        names = [name for name in sorted(opened.namelist()) if re.search(pattern, name)]
+        return [opened.read(name).decode(errors="replace").replace("\r", "") for name in names]
 
 
 def _read_tags(line: str) -> list[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """Slow and obvious implementations of what gruen computes."""
 
 import difflib
+import itertools
 import math
 import re
 
@@ -17,7 +18,7 @@ def edit_distance(a, b):
     return row[-1]
 
 
-def raised_flags(a, b, autojunk, distance=edit_distance):
+def raised_flags(a, b):
     """The flags that sentence a raises with a later sentence b, by the rules of the GRUEN paper's code."""
     names = ["longest_substring", "substring_words", "edit_distance", "common_words"]
     if a in b or b in a:
@@ -27,26 +28,24 @@ def raised_flags(a, b, autojunk, distance=edit_distance):
     fewer = min(len(a_words), len(b_words))
     if max(len(a_words), len(b_words)) < 5:
         return []
-    match = difflib.SequenceMatcher(None, a, b, autojunk=autojunk).find_longest_match(0, len(a), 0, len(b))
+    match = difflib.SequenceMatcher(None, a, b).find_longest_match(0, len(a), 0, len(b))
     shorter = min(len(a), len(b))
     words_of_match = a[match.a : match.a + match.size].split()
     raised = [
         match.size > 0.8 * shorter,
         len(words_of_match) > 0.8 * fewer,
-        distance(a, b) < 0.6 * max(len(a), len(b)),
+        edit_distance(a, b) < 0.6 * max(len(a), len(b)),
         sum(word in b_words for word in a_words) > 0.8 * fewer,
     ]
     return [name for name, flag in zip(names, raised, strict=True) if flag]
 
 
-def redundant_pairs(sentences, autojunk, distance=edit_distance):
-    sentences = [sentence.strip() for sentence in sentences]
+def redundant_pairs(sentences):
     pairs = []
-    for i, a in enumerate(sentences):
-        for j in range(i + 1, len(sentences)):
-            flags = raised_flags(a, sentences[j], autojunk, distance)
-            if flags:
-                pairs.append((i, j, flags))
+    for (i, a), (j, b) in itertools.combinations(enumerate(sentences), 2):
+        flags = raised_flags(a.strip(), b.strip())
+        if flags:
+            pairs.append((i, j, flags))
     return pairs
 
 
@@ -69,26 +68,17 @@ class OneByOne:
     def __init__(self, lm_model, cola_model):
         from transformers import AutoModelForMaskedLM, AutoModelForSequenceClassification, AutoTokenizer
 
-        self.lm, self.cola = (
-            (AutoTokenizer.from_pretrained(folder), auto.from_pretrained(folder).eval())
-            for folder, auto in ((lm_model, AutoModelForMaskedLM), (cola_model, AutoModelForSequenceClassification))
-        )
+        self.tokenizer = AutoTokenizer.from_pretrained(lm_model)
+        self.lm = AutoModelForMaskedLM.from_pretrained(lm_model).eval()
+        self.cola = AutoModelForSequenceClassification.from_pretrained(cola_model).eval()
 
     def loss(self, sentence):
-        import torch
-
-        tokenizer, model = self.lm
-        ids = tokenizer(sentence, truncation=True, max_length=512, return_tensors="pt")["input_ids"]
-        with torch.no_grad():
-            return model(input_ids=ids, labels=ids).loss.item()
+        ids = self.tokenizer(sentence, truncation=True, max_length=512, return_tensors="pt")["input_ids"]
+        return self.lm(input_ids=ids, labels=ids).loss.item()
 
     def acceptability(self, sentence):
-        import torch
-
-        tokenizer, model = self.cola
-        inputs = tokenizer(sentence, truncation=True, max_length=128, padding="max_length", return_tensors="pt")
-        with torch.no_grad():
-            return model(**inputs).logits[0, 1].item()
+        settings = {"truncation": True, "max_length": 128, "padding": "max_length"}
+        return self.cola(**self.tokenizer(sentence, return_tensors="pt", **settings)).logits[0, 1].item()
 
     def grammaticality(self, sentences):
         """A text without sentences has a likelihood of exp(0)."""

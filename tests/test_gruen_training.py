@@ -1,40 +1,34 @@
-"""The scripts of gruen: plain correct English of results/gruen_plain.csv, a rule of gruen.csv, and training."""
+"""gruen's compact backbone: plain correct English, names that are words, corruptions, and training."""
 
 import hashlib
-import random
+import itertools
 import shutil
 import tomllib
 
 import evaluate
+import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from scripts.results.gruen_plain import FRAMES, SEED, corrupt, draw
-from scripts.results.gruen_repetition import trivial
 from scripts.training import gruen_compact
-from scripts.training.gruen_texts import WORDS, Corruptor
+from scripts.training.gruen_texts import WORDS, Corruptor, draw
 from tests.conftest import METRICS, ROOT
 
-CONSTRUCTIONS = tomllib.loads(FRAMES.read_text(encoding="utf-8"))["constructions"]
 
-
-@pytest.fixture(scope="module")
-def suite():
-    return draw()
-
-
-def test_the_suite_is_large_and_always_the_same(suite):
-    assert len({sentence for own in suite.values() for sentence in own}) >= 3000
-    assert draw() == suite
-
-
-@pytest.mark.parametrize("construction", CONSTRUCTIONS)
-def test_plain_sentences_are_above_their_corruptions(load, suite, construction):
-    chance = random.Random(SEED)
-    sentences = suite[construction][:12]
-    texts = sentences + [corrupt(sentence, chance) for sentence in sentences]
-    scores = load("gruen").compute(predictions=texts, components=["grammaticality"])["scores"]
-    assert sum(scores[:12]) > sum(scores[12:]) + 1.2
+def test_plain_sentences_of_each_construction_are_above_their_corruptions(load):
+    drawn = draw(ROOT / "tests/data/plain_sentences.toml", count=6, seed=20)
+    plain = list(itertools.chain.from_iterable(drawn.values()))
+    corrupted = []
+    for sentence in plain:
+        words = sentence.split()
+        middle = len(words) // 2
+        words[middle - 1 : middle + 1] = [words[middle], words[middle - 1]]
+        corrupted.append(" ".join(words))
+    scores = load("gruen").compute(predictions=plain + corrupted, components=["grammaticality"])["scores"]
+    gains = dict(zip(plain, np.subtract(scores[: len(plain)], scores[len(plain) :]), strict=True))
+    means = {name: np.mean([gains[sentence] for sentence in sentences]) for name, sentences in drawn.items()}
+    assert len(means) == 46
+    assert {name: mean for name, mean in means.items() if mean < 0.2} == {}
 
 
 @pytest.mark.parametrize(
@@ -53,12 +47,6 @@ def test_names_that_are_words_are_names(load, frame, names, plain):
     assert result["scores"][0] == pytest.approx(result["scores"][1]) != result["scores"][2]
     marked = {word for text in result["details"] for sentence in text["sentences"] for word in sentence["suspects"]}
     assert set() < marked <= {*" ".join(texts).split(), "were"}
-
-
-def test_the_trivial_rule_of_redundancy_counts_pairs_that_share_half_of_their_words():
-    assert trivial("The cat sat here. A dog ran away.") == 1
-    assert trivial("The cat sat here. The cat sat there.") == pytest.approx(0.6)
-    assert trivial("The cat sat here. The cat sat there. The cat sat down.") == 0
 
 
 SETTINGS = ROOT / "tests/data/gruen_training.toml"
