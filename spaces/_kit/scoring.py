@@ -93,12 +93,8 @@ def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: boo
     settings = type(metric).settings.read(given, name)
     similarity = np.empty((0, 0))
     with tempfile.TemporaryDirectory() as folder:
-        run = dict(given)
-        if "model" in given:
-            run["progress"] = True
-        if is_drawn:
-            # The figures find the embeddings of the run in its cache.
-            run["cache_dir"] = folder
+        # The figures find the embeddings of the run in its cache.
+        run = given | {"cache_dir": folder} if is_drawn else given
         with _ONE_RUN, warnings.catch_warnings(record=True) as caught:
             # Always, not once in a process, so that each visitor is warned.
             warnings.simplefilter("always", UserWarning)

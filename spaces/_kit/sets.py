@@ -238,15 +238,16 @@ def _alike(sets: Sets, shown: Sequence[int], similarity: np.ndarray) -> Drawn | 
     items = []
     squares = sets.blocks(similarity)
     for series, i in enumerate(shown):
-        texts = sets.texts[i]
-        firsts, seconds = np.triu_indices(len(texts), 1)
-        if len(firsts):
-            cosines = squares[i][firsts, seconds]
-            ends = (("Most alike", first_maximum(cosines)), ("Least alike", first_maximum(-cosines)))
-            for title, place in ends[: len(firsts)]:
-                pair = [panels.shorten(texts[j[place]], 200) for j in (firsts, seconds)]
-                items.append((f"{title}: {panels.decimals(cosines[place])}", [(sets.name(i), pair, series)]))
-    return Drawn(panels.render("groups", items, 2)) if items else None
+        firsts, seconds = np.triu_indices(len(sets.texts[i]), 1)
+        cosines = squares[i][firsts, seconds]
+        ends = {"Most alike": cosines, "Least alike": -cosines} if len(cosines) > 1 else {"Most alike": cosines}
+        for title, signed in ends.items():
+            if not len(signed):
+                continue
+            place = first_maximum(signed)
+            pair = [panels.shorten(sets.texts[i][j[place]], 200) for j in (firsts, seconds)]
+            items.append((f"{title}: {panels.decimals(cosines[place])}", [(sets.name(i), pair, series)]))
+    return Drawn(panels.render("groups", items)) if items else None
 
 
 def unseen(sets: Sets, alike: Sequence[np.ndarray], remark: Callable[[int, int, int], str]) -> dict[int, list[str]]:
