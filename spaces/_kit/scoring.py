@@ -54,14 +54,14 @@ class Scored(NamedTuple):
     is_read : whether the model reads the texts
     has_warnings : whether the metric warned
     code : Python code that computes the result
-    similarity : cosines of all texts, set after set, of shape (n, n), if the run was asked for them
+    similarity : cosines of all texts, set after set, of shape (n, n); empty unless the run was asked for them
     """
 
     result: dict[str, Any]
     is_read: bool
+    has_warnings: bool
     code: str
     similarity: np.ndarray
-    has_warnings: bool = False
 
 
 def load(app: str, name: str) -> Any:
@@ -114,7 +114,7 @@ def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: boo
         messages.append(note)
     result["warnings"] = list(dict.fromkeys(messages))
     code = _code(name, texts | settings.passed())
-    return Scored(result, is_known and not foreign, code, similarity, has_warnings)
+    return Scored(result, is_known and not foreign, has_warnings, code, similarity)
 
 
 def _note_on_marks(predictions: Sequence[Any], contexts: Sequence[str | None] | None) -> str:
