@@ -88,7 +88,8 @@ def _is_text(node: ast.AST) -> bool:
 def _unpackings(node: ast.AST) -> int:
     """Count the unpackings of a call or a display."""
     if isinstance(node, ast.Call):
-        return _unpackings(ast.Tuple(node.args)) + sum(keyword.arg is None for keyword in node.keywords)
+        positional = sum(isinstance(argument, ast.Starred) for argument in node.args)
+        return positional + sum(keyword.arg is None for keyword in node.keywords)
     if isinstance(node, (ast.List, ast.Tuple)):
         return sum(isinstance(element, ast.Starred) for element in node.elts)
     return node.keys.count(None) if isinstance(node, ast.Dict) else 0
