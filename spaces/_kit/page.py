@@ -259,10 +259,14 @@ def downloads_of(name: str, result: Result) -> list[tuple[str, str, str]]:
     return [(label, f"{name}.{ending}", panels.data_url(content, f"text/{ending}")) for label, ending, content in files]
 
 
-def shown_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the table of details that the page shows, rounded."""
+def shown_table(table: pd.DataFrame) -> Any:
+    """Return the update of the table of details."""
     shown = table.head(_MOST_ROWS).round(4)
-    return shown.astype(object).where(shown.notna(), "")
+    shown = shown.astype(object).where(shown.notna(), "")
+    # Each column has room for its longest word, and long texts share the rest.
+    longest = [max(map(len, [name, *shown[name].astype(str)])) for name in shown.columns]
+    weights = [14 + min(length, 45) for length in longest]
+    return gr.update(value=shown, column_widths=[f"{100 * weight / sum(weights):.1f}%" for weight in weights])
 
 
 def harmless(table: pd.DataFrame) -> pd.DataFrame:
