@@ -90,7 +90,7 @@ def sentence_table(details: list[dict[str, Any]]) -> pd.DataFrame:
 def marked(details: list[dict[str, Any]]) -> Drawn | None:
     """Return the sentences of all texts, marked by score; None if there are none."""
     shown = []
-    suspects = []
+    suspects: list[str] = []
     for detail in details:
         pieces = []
         for sentence in detail["sentences"]:
