@@ -21,8 +21,10 @@ _SYMBOLS = ("circle", "diamond")
 _HATCHING: dict[str, Any] = {"fillmode": "overlay", "fgcolor": "#ffffff", "fgopacity": 0.45, "size": 7}
 # Height of a bar and of the name above it, in pixels.
 _BAR, _NAME = 18, 26
-# Up to this number of texts a cell of a heat map has room for its value, and a mark of a map for its name.
-_MOST_VALUES, _MOST_NAMED = 8, 24
+# Sides of a mark where its label can be, in this order of preference, with their directions.
+_SIDES = {"top center": (0, 1), "bottom center": (0, -1), "middle right": (1, 0), "middle left": (-1, 0)}
+# Up to this size a cell of a heat map has room for its value.
+_LEGIBLE = 8
 _FONT = {"family": "IBM Plex Sans, system-ui, sans-serif", "size": 13, "color": "#8a8fa3"}
 _LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "xanchor": "left"}
 _HOVER_LABEL = {"bgcolor": "#1e2130", "bordercolor": "#1e2130", "font": {"color": "#ffffff"}, "align": "left"}
@@ -82,7 +84,7 @@ def heat_map(similarity: np.ndarray, names: Sequence[str], texts: Sequence[str])
         xgap=2,
         ygap=2,
         customdata=pairs,
-        texttemplate="%{z:.2f}" if len(texts) <= _MOST_VALUES else None,
+        texttemplate="%{z:.2f}" if len(texts) <= _LEGIBLE else None,
         hovertemplate="%{y}: %{customdata[0]}<br>%{x}: %{customdata[1]}<br>similarity %{z:.3f}<extra></extra>",
         colorbar={"thickness": 8, "outlinewidth": 0, "len": 0.9, "tickvals": [0, 0.5, 1]},
     )
@@ -110,26 +112,25 @@ def text_map(
     """
     places = positions(similarity)
     figure = _figure(_square(len(texts)), legend=len(groups) > 1)
-    ends = np.argwhere(np.triu(similarity >= near - TIE, 1))
-    # Between two lines, NaN lifts the pen.
-    lines = np.full((len(ends), 3, 2), np.nan)
-    lines[:, :2] = places[ends]
-    line = {"color": "rgba(138,143,163,.7)", "width": 1.5}
-    x, y = lines.reshape(-1, 2).T.tolist()
-    figure.add_scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)
-    # The names of many texts are shown when a mark is pointed at.
-    is_named = len(texts) <= _MOST_NAMED
+    _join(figure, places, similarity >= near - TIE)
+    marks = marks_of(similarity, groups)
+    firsts = list(marks)
+    labels = [_names_of(names, members) for members in marks.values()]
+    sides = label_sides(places[firsts], list(map(len, labels)))
     for series, (name, members) in enumerate(groups.items()):
-        x, y = places[list(members)].T.tolist()
+        own = [k for k, first in enumerate(firsts) if first in members]
+        at = places[[firsts[k] for k in own]]
+        marker = {"color": SERIES[series], "symbol": _SYMBOLS[series], "size": 11}
+        hovers = [_hover_of(names, texts, marks[firsts[k]]) for k in own]
         figure.add_scatter(
-            x=x,
-            y=y,
-            mode="markers+text" if is_named else "markers",
+            x=at[:, 0].tolist(),
+            y=at[:, 1].tolist(),
+            mode="markers+text",
             name=html.escape(name, quote=False),
-            marker={"color": SERIES[series], "symbol": _SYMBOLS[series], "size": 26 if is_named else 11},
-            text=[names[i] for i in members],
-            textfont={"size": 11},
-            customdata=[label(f"{names[i]}  {texts[i]}", 60, 3) for i in members],
+            marker=marker,
+            text=[labels[k] if sides[k] else "" for k in own],
+            textposition=[sides[k] or "top center" for k in own],
+            customdata=hovers,
             hovertemplate="%{customdata}<extra></extra>",
         )
     figure.update_traces(cliponaxis=False)
@@ -137,6 +138,64 @@ def text_map(
     figure.update_yaxes(showticklabels=False, showgrid=False, scaleanchor="x")
     figure.update_layout(margin={"l": 36, "r": 36, "b": 16})
     return figure
+
+
+def marks_of(similarity: np.ndarray, groups: Mapping[str, Sequence[int]]) -> dict[int, list[int]]:
+    """Return the marks of a map: by the first text at a place, all texts of its set that are there."""
+    marks: dict[int, list[int]] = {}
+    for members in groups.values():
+        for i in members:
+            first = next(j for j in members if similarity[i, j] >= 1 - TIE)
+            marks.setdefault(first, []).append(i)
+    return marks
+
+
+def _names_of(names: Sequence[str], members: Sequence[int]) -> str:
+    return label(", ".join(names[i] for i in members), 20, 1)
+
+
+def _hover_of(names: Sequence[str], texts: Sequence[str], members: Sequence[int]) -> str:
+    return "<br>".join(label(f"{names[i]}  {texts[i]}", 60, 3) for i in members)
+
+
+def _join(figure: go.Figure, places: np.ndarray, is_near: np.ndarray) -> None:
+    """Draw a line between the places, (n, 2), of each two texts that are near each other, (n, n)."""
+    ends = np.argwhere(np.triu(is_near, 1))
+    # Between two lines, NaN lifts the pen.
+    lines = np.full((len(ends), 3, 2), np.nan)
+    lines[:, :2] = places[ends]
+    figure.add_scatter(
+        x=lines[..., 0].ravel().tolist(),
+        y=lines[..., 1].ravel().tolist(),
+        mode="lines",
+        line={"color": "rgba(138,143,163,.7)", "width": 1.5},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def label_sides(places: np.ndarray, lengths: Sequence[int]) -> list[str]:
+    """Return the side of each of n marks, (n, 2), where its label overlaps nothing; "" if there is none.
+
+    lengths : of the labels, in characters
+    """
+    # In pixels, as on a phone: all is further apart in a larger figure.
+    pixels = places * 200 / max(np.ptp(places, 0).max(), TIE)
+    centres = list(pixels)
+    halves = [np.array([6, 6])] * len(pixels)
+    sides = []
+    for mark, length in zip(pixels, lengths, strict=True):
+        half = np.array([4 * length, 7])
+        for side, direction in _SIDES.items():
+            centre = mark + direction * (half + 7)
+            if not (np.abs(centre - centres) < half + halves).all(1).any():
+                centres.append(centre)
+                halves.append(half)
+                sides.append(side)
+                break
+        else:
+            sides.append("")
+    return sides
 
 
 def bars(
