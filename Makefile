@@ -50,7 +50,6 @@ lint: $(VENV)/.installed-dev
 	ln -s $(CURDIR)/text_metrics/* $(CURDIR)/metrics build/types/text_metrics/
 	MYPYPATH=build/types $(BIN)/mypy -n 2 build/types/text_metrics scripts spaces
 	$(BIN)/python -m scripts.tooling.vendor --check
-	$(BIN)/python -m scripts.tooling.check_metrics
 	$(BIN)/python -m scripts.tooling.density
 	$(BIN)/python -m scripts.tooling.fill --check
 	$(BIN)/python -m scripts.tooling.release --check

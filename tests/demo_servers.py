@@ -13,7 +13,7 @@ from scripts.tooling.screenshots import CHROMIUM, answering, browser, free_port
 from tests.demos import NAMES, SECRET, Demo
 
 # What each demo imports, of which one process serves all by forks.
-LIBRARIES = ["evaluate", "gradio", "mcp.server.fastmcp", "plotly.graph_objects", "sentence_transformers", "uvicorn"]
+LIBRARIES = ["evaluate", "gradio", "mcp.server.fastmcp", "plotly.graph_objects", "torch", "uvicorn"]
 
 
 @pytest.fixture(scope="session")

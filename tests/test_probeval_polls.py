@@ -3,7 +3,6 @@
 import itertools
 import warnings
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from sklearn.metrics import adjusted_rand_score
 from tests.conftest import own_data
 from tests.references import probeval as reference
 from tests.test_probeval import PROTOQA_PREDICTIONS
-from text_metrics.metrics.probeval import probeval_antonyms
 from text_metrics.metrics.probeval.probeval_clusters import gmeans, hac, xmeans
 from text_metrics.metrics.probeval.probeval_matching import assign, gp_scores
 from text_metrics.metrics.probeval.probeval_opposites import opposite_pairs
@@ -117,15 +115,6 @@ def test_equal_opposites_stay_in_the_cluster_in_which_people_put_them(probeval):
     people = [[{"text": text, "count": 9, "cluster": "1"} for text in ("Yes", "No")]]
     for matcher in ("cosine", "gp", "soft", "exact"):
         assert probeval.compute(predictions=[["No", "yes"]], references=people, matcher=matcher)["wrong_rate"] == 0
-
-
-def test_antonyms_are_those_of_wordnet():
-    from scripts.tooling.antonyms import render
-
-    folder = Path("/usr/share/wordnet")
-    if not (folder / "data.noun").is_file():
-        pytest.skip("wordnet-base is not installed: apt-get install wordnet-base")
-    assert render(folder) == Path(probeval_antonyms.__file__).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("settings", [{}, {"clustering": "hac"}, {"clustering": "none"}], ids=str)

@@ -1,22 +1,23 @@
-"""The demos as they are served, used as a person would: in Chromium.
+"""The demos as they are served: used in Chromium as a person would, and by the API and MCP.
 
-Each number on a page is compared with what `compute` gives for the same input.
+Each number is compared with what `compute` gives for the same input.
 """
 
 import ast
 import csv
 import io
 import json
+import math
 import os
 import signal
-from itertools import chain
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 import pytest
+from gradio_client import Client
 
 from scripts.tooling.screenshots import LAPTOP, PHONE, click_example, open_page, wait_for_figures
-from tests.demos import CASES, HTTP, INTERNAL, SECRET, WITH_CONTEXTS, csv_of, in_every_demo
+from tests.demos import CASES, EVIL, HTTP, INTERNAL, SECRET, call, in_every_demo, use_mcp
 
 pytest_plugins = ["tests.demo_servers"]
 pytestmark = pytest.mark.slow
@@ -167,22 +168,23 @@ def test_a_visit(demo, visit, load):
     button = page.get_by_role("button", name="Score", exact=True).bounding_box()
     assert button["y"] + button["height"] <= LAPTOP["height"]
 
-    write(page, [""] * len(case.typed))
-    press_score(page)
-    page.get_by_role("alert").first.wait_for()
+    faults = []
     # An error, and the box of a file, are the same in all demos.
     is_first = demo.name == next(iter(CASES))
-    faults = faults_of(page, "error", "#answer") if is_first else []
+    if is_first:
+        write(page, [""] * len(case.typed))
+        press_score(page)
+        page.get_by_role("alert").first.wait_for()
+        faults += faults_of(page, "error", "#answer")
+        page.get_by_role("tab", name="File").click()
+        faults += faults_of(page, "file", ".tm-input")
+        page.get_by_role("tab", name="Write").click()
 
     write(page, case.typed)
     press_score(page)
     expect_numbers(page, expected)
     wait_for_figures(page)
     faults += faults_of(page, "result")
-    page.get_by_role("tab", name="File").click()
-    if is_first:
-        faults += faults_of(page, "file", ".tm-input")
-    page.get_by_role("tab", name="Write").click()
     expect_old(page, False)
     boxes_of(page)[-1].press("Enter")
     expect_old(page)
@@ -220,7 +222,7 @@ def test_a_visit(demo, visit, load):
     assert all(url.startswith((demo.url, "data:", "blob:")) for url in requests)
 
 
-@in_every_demo
+@pytest.mark.parametrize("demo", ["chamfer_diversity", "self_bleu", "probeval", "gruen"], indirect=True)
 def test_a_visit_by_phone(demo, visit, load):
     """By the keyboard, in the dark."""
     case = CASES[demo.name]
@@ -328,35 +330,6 @@ def test_a_reload_keeps_text_and_settings(demo, visit):
 
 
 @demo_of
-def test_many_sets_are_ranked_also_for_a_visitor_who_was_forgotten(demo, visit, forks):
-    """After more sessions than the server remembers, a setting can still be changed, and results be downloaded.
-
-    After five minutes, when uploads are deleted, the page says so.
-    """
-    page = visit()
-    page.get_by_role("tab", name="File").click()
-    sizes = {"w": 1, "x": 3, "y": 2, "z": 4}
-    animals = ["A cat sleeps.", "Shares fell.", "Rain is wet.", "He sings."]
-    choose_file(page, csv_of((text, name) for name, n in sizes.items() for text in animals[:n]))
-    press_score(page, "Score the file")
-    page.locator(".tm-ranked li").nth(3).wait_for()
-    assert page.locator(".tm-ranked bdi").all_inner_texts() == ["D: z", "B: x", "C: y", "A: w"]
-    for i in range(110):
-        posted = HTTP.post(f"{demo.url}gradio_api/call/score", json={"data": [[["a"]]], "session_hash": f"s{i}"})
-        assert posted.status_code == 200
-        HTTP.get(f"{demo.url}gradio_api/call/score/{posted.json()['event_id']}")
-    set_number(page, "Order q", 2)
-    page.wait_for_function("() => document.querySelector('#answer pre').textContent.includes('q:2')")
-    expect_old(page, False)
-    assert page.get_by_role("alert").count() == 0
-    for path in (forks[1] / "files").rglob("mine.csv"):
-        path.unlink()
-    assert len(json.loads(download(page, "Result as JSON")[1])["scores"]) == 4
-    press_score(page, "Score the file")
-    page.get_by_text("The file is no longer here, because files are soon deleted. Choose it again.").wait_for()
-
-
-@pytest.mark.parametrize("demo", WITH_CONTEXTS, indirect=True)
 def test_what_was_asked_is_taken_out(demo, visit, load):
     question = "Why was she late?"
     texts = ["She was late as she missed the bus.", "She was late as it rained.", "Late? No."]
@@ -369,66 +342,6 @@ def test_what_was_asked_is_taken_out(demo, visit, load):
     expect_numbers(page, load(demo.name).compute(predictions=texts, contexts=question)["scores"])
     expect_old(page, False)
     assert "contexts:projected" in page.locator("#answer pre").first.text_content()
-
-
-@pytest.mark.parametrize("demo", ["self_bleu"], indirect=True)
-def test_two_zeros_are_no_comparison(demo, visit, load):
-    """No phrase of four words is shared; the texts are compared by the longest phrases that one side shares."""
-    texts = ["the red cat sat", "a red cat ran", "one red cat lay here"]
-    detail = load(demo.name).compute(predictions=texts, details=True)
-    assert detail["self_bleu"] < 1e-6 < 0.1 < detail["self_bleu_2"]
-    page = visit(("", "\n".join(texts), "", ""))
-    verdict = page.locator("#answer .tm-verdict")
-    verdict.wait_for()
-    assert "phrases of two words" in verdict.inner_text()
-    assert "As much" not in verdict.inner_text()
-    assert "No phrase of four words is shared" in page.locator("#answer .tm-headline").inner_text()
-    assert "nothing repeated" not in page.locator("#answer").inner_text()
-
-
-PAIRS = {
-    "the order of words": ("The dog bit the man.", "The man bit the dog."),
-    "negation": ("The drug is safe.", "The drug is unsafe."),
-    "numbers": ("It sank in 1912.", "It sank in 1913."),
-    "names": ("She moved to Spain.", "She moved to Portugal."),
-}
-
-
-@pytest.mark.parametrize("demo", WITH_CONTEXTS, indirect=True)
-def test_the_page_says_what_the_encoder_does_not_see(demo, visit):
-    page = visit(("", "\n".join(chain(*PAIRS.values())), "", ""))
-    page.locator(".tm-note").nth(len(PAIRS) - 1).wait_for()
-    notes = page.locator(".tm-note").all_inner_texts()
-    expected = [f"“{first}” and “{second}” differ only in {kind}" for kind, (first, second) in PAIRS.items()]
-    assert [note.partition(":")[0] for note in notes if "differ only" in note] == expected
-
-
-FRENCH = ["Le chat dort sur le canapé.", "La pluie tombe sur la ville.", "Il chante très mal ce soir."]
-DISHES = ["Spaghetti alla carbonara", "Boeuf bourguignon", "Sauerbraten mit Rotkohl"]
-FORMULAS = ["E = mc^2", "int_0^infty exp(-x^2) dx = sqrt(pi)/2"]
-NAMES = ["Wolfgang Amadeus Mozart", "Johann Sebastian Bach, Ludwig van Beethoven, Giuseppe Verdi"]
-OTHER_SCRIPTS = ["هذا نص باللغة العربية كتب اليوم.", "שלום עולם.", "هل هو قادم؟"]
-
-
-@pytest.mark.parametrize(
-    ("demo", "sides", "said"),
-    [
-        ("vendi_embed", (DISHES + FORMULAS + NAMES, ()), None),
-        ("vendi_embed", (FRENCH[:1], ["The cat sleeps."]), "1 of 2 different texts seems not to be in English"),
-        ("vendi_embed", (OTHER_SCRIPTS, ()), "3 of 3 different texts"),
-        # The same answers on both sides are the same texts.
-        ("probeval", (FRENCH, FRENCH), "3 of 3 different texts seem not to be in English"),
-    ],
-    indirect=["demo"],
-)
-def test_only_sentences_are_judged_by_their_language(demo, visit, sides, said):
-    boxes = ["\n".join(texts) for texts in sides]
-    page = visit(boxes if demo.name == "probeval" else ("", boxes[0], "", boxes[1]))
-    page.locator("#answer [data-value]").first.wait_for()
-    notes = " ".join(page.locator(".tm-note").all_inner_texts())
-    assert (said or "") in notes
-    assert ("in English" in notes or "different texts" in notes) == bool(said)
-    assert page.locator("#answer .tm-headline").count() == (0 if said else 1)
 
 
 # Whether each mark of the legend contrasts more with the page than the one before.
@@ -472,3 +385,90 @@ def test_ordinary_inputs_have_a_result_in_a_browser(demo, visit, load):
         elif title not in ("numbered list", "bullets"):
             # The page has removed the markers of these lists.
             expect_numbers(page, [compute(predictions=texts)[demo.name]])
+
+
+# The API and MCP.
+
+
+@in_every_demo
+def test_the_api_and_mcp_give_what_compute_gives(demo, load):
+    case, compute = CASES[demo.name], load(demo.name).compute
+    expected = compute(**case.arguments)
+    tool, by_mcp = use_mcp(demo, case.api)
+    assert tool.name == demo.name
+    assert tool.description
+    assert set(case.api) <= set(tool.inputSchema["properties"])
+    # A call may leave settings out.
+    for result in (call(demo, list(case.api.values())), by_mcp):
+        assert isinstance(result["warnings"], list)
+        assert result["signature"] == expected["signature"]
+        for name, value in expected.items():
+            if isinstance(value, float) and not math.isnan(value):
+                assert result[name] == pytest.approx(value, abs=1e-5), name
+        assert result["scores"] == pytest.approx(expected["scores"], abs=1e-5)
+    assert "missing a required argument" in call(demo, [])
+    assert HTTP.get(f"{demo.url}card").text.strip().startswith(f"# Metric Card for {demo.name}")
+
+
+@demo_of
+def test_the_client_of_gradio(demo, load):
+    case = CASES[demo.name]
+    client = Client(demo.url, verbose=False)
+    assert list(client.view_api(return_format="dict")["named_endpoints"]) == ["/score"]
+    _, name, value = case.setting
+    result = client.predict(**case.api, **{name: value}, api_name="/score")
+    expected = load(demo.name).compute(**case.arguments, **{name: value})
+    assert result["scores"] == pytest.approx(expected["scores"], abs=1e-5)
+
+
+# Texts that every metric reads: markup, formulas, templates, scripts of both directions, emoji, control characters.
+ODD = [
+    EVIL,
+    "=1+1",
+    "@SUM(A1)",
+    "\x00\x01\x07",
+    "مرحبا بالعالم",
+    "😀🎉",
+    "a\u2028b",
+    "{{7*7}}",
+    "'; DROP TABLE texts;--",
+]
+
+
+@in_every_demo
+def test_odd_texts_are_scored(demo):
+    texts = ODD if demo.name == "probeval" else [*ODD, "A" * 2_000]
+    answer = call(demo, {"gruen": [texts], "probeval": [texts, texts]}.get(demo.name, [[texts]]))
+    assert isinstance(answer, dict), answer
+    assert isinstance(answer[demo.name], float)
+
+
+@demo_of
+def test_requests_past_the_page(demo):
+    """Large bodies, files outside of the uploads, other people's files, and bodies that are no JSON."""
+    address = f"{demo.url}gradio_api/"
+    body = b'{"data": ["' + b"a" * 1_000_000 + b'"]}'
+    assert HTTP.post(f"{address}call/score", content=body).status_code == 413
+    assert HTTP.post(f"{address}upload", files={"files": ("a.csv", body)}).status_code == 413
+    assert HTTP.post(f"{address}call/score", content=b"[" * 10_000).status_code in (400, 422)
+    assert "broken character" in call(demo, [[["a", "broken \ud800"]]])
+    for path in ("/etc/passwd", "app.py", "_kit/server.py"):
+        assert HTTP.get(f"{address}file={path}").status_code in (403, 404)
+    assert HTTP.get(f"{demo.url}monitoring").status_code >= 400
+    for path in ("openapi.json", "gradio_api/openapi.json", "gradio_api/deep_link", "gradio_api/deep_link/"):
+        assert HTTP.get(f"{demo.url}{path}?session_hash=s", follow_redirects=True).status_code == 404
+    assert HTTP.get(f"{address}proxy=https://example.com/").status_code >= 400
+    config = HTTP.get(f"{demo.url}config").json()
+    kinds = {component["id"]: component["type"] for component in config["components"]}
+    # The server remembers few sessions, so a page keeps nothing in them.
+    assert "state" not in kinds.values()
+    (event, *_) = [
+        event for event in config["dependencies"] if [kinds[i] for i in event["inputs"]][:2] == ["textbox", "file"]
+    ]
+    file = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
+    values = ["1[]", file, *[SECRET] * (len(event["inputs"]) - 2)]
+    posted = HTTP.post(f"{address}queue/join", json={"data": values, "fn_index": event["id"], "session_hash": "s"})
+    assert posted.status_code == 200
+    with HTTP.stream("GET", f"{address}queue/data?session_hash=s") as stream:
+        messages = [json.loads(line[5:]) for line in stream.iter_lines() if line.startswith("data:")]
+    assert not next(message for message in messages if message["msg"] == "process_completed")["success"]

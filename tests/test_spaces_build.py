@@ -1,21 +1,17 @@
 """The demos as they are built and published: folders that stand alone, and metrics that `evaluate` loads."""
 
 import ast
-import json
-import os
 import re
-import runpy
-import sys
+import shutil
 from itertools import chain
 
 import evaluate
-import numpy as np
 import pytest
 from huggingface_hub import metadata_load
 
 from scripts.tooling import build_space
 from tests.conftest import ROOT
-from tests.demos import CASES, NAMES, WITH_CONTEXTS
+from tests.demos import CASES, NAMES
 
 pytest_plugins = ["tests.demo_servers"]
 
@@ -29,8 +25,8 @@ def test_every_metric_has_a_demo(built):
 
 
 def test_a_built_demo_imports_nothing_of_the_checkout(built):
-    """A Space does not have it; what a demo needs is copied into its folder."""
-    for path in sorted(built.rglob("*.py")):
+    """What the kit needs is copied into its folder; tests/test_structure.py checks the other files."""
+    for path in sorted((built / "self_bleu").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and not node.level:
@@ -80,93 +76,6 @@ def test_a_built_demo_is_a_metric_from_its_folder(built, load, name):
         assert found[key] == (pytest.approx(value, abs=1e-6) if numeric else value), key
 
 
-def test_a_demo_names_what_is_not_the_answer(kit, load):
-    marked, plain = ["<think>Rivers.</think>Paris.", "Lyon</s>", "Where is it? Nice"], ["Paris", "Lyon", "Nice"]
-    given = {
-        "self_bleu": lambda texts: {"predictions": [texts]},
-        "probeval": lambda texts: {
-            "predictions": [{"id": "0", "answers": [{"text": text, "count": 1} for text in texts]}],
-            "references": [{"id": "0", "question": "", "answers": [{"text": "Paris", "count": 1}]}],
-            "matcher": "exact",
-        },
-    }
-    for name, arguments in given.items():
-        compute = kit.scoring.compute
-        (note,) = [said for said in compute(load(name), **arguments(marked)).result["warnings"] if "<think>" in said]
-        assert "1 of 3 texts hold reasoning" in note
-        assert "1 of 3 texts hold special tokens (</s>)" in note
-        assert not any("--strip" in said for said in compute(load(name), **arguments(plain)).result["warnings"])
-    scored = kit.scoring.compute(load("vendi_embed"), predictions=[marked], contexts=["Where is it?"])
-    assert any("begin with their prompt" in said for said in scored.result["warnings"])
-
-
-# An encoder of one's own, which knows letters only.
-LETTERS = """
-import numpy as np
-
-class Letters:
-    def encode(self, texts):
-        return np.array([[1.0 + text.count(letter) for letter in "aeinorst"] for text in texts])
-
-MODEL = Letters()
-"""
-
-
-def write_shown(folder, texts, out):
-    """Write what a built demo, alone in its folder, shows of texts."""
-    os.chdir(folder)
-    sys.path[0] = str(folder)
-    app = runpy.run_path("app.py")
-    space = app["SPACE"]
-    settings = {name: component.value for name, component in space.settings.items()}
-    result = space.score([app["inputs"].Row(text, "1") for text in texts], **settings)
-    titles = [picture.title for picture in space.pictures]
-    heat = result.pictures[titles.index("Similarity of the texts")].content.data[0].z
-    shown = {
-        "settings": settings,
-        "report": result.scored.result,
-        "table": result.details.to_dict("list"),
-        "heat": heat,
-    }
-    out.write_text(json.dumps(shown, default=list), encoding="utf-8")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", WITH_CONTEXTS)
-def test_figures_and_contributions_follow_the_model(name, load, forks, tmp_path):
-    """MODEL of the kit is the one place: score, heat map and contributions are by the encoder that it names."""
-    folder = build_space.build(name, tmp_path)
-    scoring = folder / "_kit" / "scoring.py"
-    code, n = re.subn(r"^MODEL\b.*$", LETTERS, scoring.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert n == 1
-    scoring.write_text(code, encoding="utf-8")
-    texts = ["A man walks his dog.", "A dog is walked.", "Rain fell all night.", "It rained until the morning."]
-    process = forks[0].Process(target=write_shown, args=(folder, texts, tmp_path / "shown.json"))
-    process.start()
-    process.join()
-    shown = json.loads((tmp_path / "shown.json").read_text(encoding="utf-8"))
-
-    namespace = {}
-    exec(LETTERS, namespace)
-    letters = namespace["MODEL"]
-    rows = letters.encode(texts)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    assert np.array(shown["heat"]) == pytest.approx(rows @ rows.T, abs=1e-6)
-    given = {"model": letters}
-    if name == "semantic_entropy":
-        # Without a calibrated threshold, the page begins at one that follows the encoder.
-        given["same"] = shown["settings"]["same"]
-
-    def score(predictions):
-        return load(name).compute(predictions=predictions, **given)[name]
-
-    assert shown["report"][name] == pytest.approx(score(texts), abs=1e-6)
-    assert "Letters" in shown["report"]["signature"]
-    if "Adds" in shown["table"]:
-        without = [score(texts[:i] + texts[i + 1 :]) for i in range(len(texts))]
-        assert shown["table"]["Adds"] == pytest.approx([score(texts) - value for value in without], abs=1e-6)
-
-
 def test_links_lead_to_the_card_the_paper_and_the_other_demos(kit, monkeypatch):
     """Those of a duplicate lead to its own card, and to the demos beside its origin."""
     paper, hub = ["https://arxiv.org/abs/2210.02410"], "https://huggingface.co/spaces"
@@ -187,3 +96,15 @@ def test_a_folder_of_another_kind_is_not_built_over(tmp_path):
     assert (tmp_path / "self_bleu" / "mine.txt").read_text() == "mine"
     with pytest.raises(ValueError, match=r"name must be one of .*Got '\.\./x'"):
         build_space.build("../x", tmp_path)
+
+
+def test_a_folder_as_encoder_is_not_built(tmp_path, monkeypatch):
+    """A Space would not have it."""
+    spaces = tmp_path / "spaces"
+    shutil.copytree(build_space.SPACES, spaces)
+    monkeypatch.setattr(build_space, "SPACES", spaces)
+    scoring = spaces / "_kit" / "scoring.py"
+    code = scoring.read_text(encoding="utf-8")
+    scoring.write_text(re.sub(r"^MODEL\b.*$", f"MODEL = {str(spaces)!r}", code, flags=re.MULTILINE), encoding="utf-8")
+    with pytest.raises(ValueError, match="MODEL"):
+        build_space.build("vendi_embed", tmp_path / "built")

@@ -1,4 +1,4 @@
-"""What a page says of ordinary inputs, held against the numbers beside it.
+"""What a page and the endpoint say of inputs, held against the numbers beside it.
 
 Each demo runs as it is built, without a server, on all inputs of tests/data/ordinary_inputs.json.
 """
@@ -8,20 +8,19 @@ import json
 import os
 import re
 import runpy
-import shutil
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from scripts.tooling import build_space
-from tests.demos import INTERNAL, NAMES, WITH_CONTEXTS
+from tests.conftest import ROOT
+from tests.demos import INTERNAL, NAMES, SECRET, WITH_CONTEXTS
 
 pytest_plugins = ["tests.demo_servers"]
 pytestmark = pytest.mark.slow
 
-INPUTS = json.loads((Path(__file__).parent / "data" / "ordinary_inputs.json").read_text(encoding="utf-8"))
+INPUTS = json.loads((ROOT / "tests/data/ordinary_inputs.json").read_text(encoding="utf-8"))
 # A visitor has no parameters.
 PARAMETER = re.compile(r"\b\w+=|[Pp]ass \w|max_order|self_bleu|\b1 (?:texts|meanings|sets|words)\b")
 FEW_PEOPLE = ["kettle × 42", "pot × 21", "saucepan × 9", "microwave × 7", "cup × 3"]
@@ -61,14 +60,40 @@ LISTS = {
     "dashes": [f"- {tip}" for tip in TIPS],
 }
 CATS = ["the cat sat on the mat", "the cat lay on the mat", "the dog sat on the mat"]
+# No phrase of four words is shared.
+RED_CATS = ["the red cat sat", "a red cat ran", "one red cat lay here"]
+LATE = ["She was late as she missed the bus.", "She was late as it rained.", "Late? No."]
+QUESTION = "Why was she late?"
+PAIRS = {
+    "the order of words": ("The dog bit the man.", "The man bit the dog."),
+    "negation": ("The drug is safe.", "The drug is unsafe."),
+    "numbers": ("It sank in 1912.", "It sank in 1913."),
+    "names": ("She moved to Spain.", "She moved to Portugal."),
+}
+FRENCH = ["Le chat dort sur le canapé.", "La pluie tombe sur la ville.", "Il chante très mal ce soir."]
+# Of texts, what a note says of their language, if it says anything: only sentences are judged.
+LANGUAGES = {
+    "dishes": (["Spaghetti alla carbonara", "Boeuf bourguignon", "Sauerbraten mit Rotkohl"], None),
+    "formulas": (["E = mc^2", "int_0^infty exp(-x^2) dx = sqrt(pi)/2"], None),
+    "names": (["Wolfgang Amadeus Mozart", "Johann Sebastian Bach, Ludwig van Beethoven, Giuseppe Verdi"], None),
+    "one of two": ([FRENCH[0], "The cat sleeps."], "1 of 2 different texts seems not to be in English"),
+    "other scripts": (["هذا نص باللغة العربية كتب اليوم.", "שלום עולם.", "هل هو قادم؟"], "3 of 3 different texts"),
+}
 # Besides the ordinary inputs, for single tests: what is written into the boxes, by kind and name.
 MORE = {name: {"lists": {form: boxes_of(name, texts) for form, texts in LISTS.items()}} for name in NAMES}
-MORE["self_bleu"]["cats"] = {"cats": boxes_of("self_bleu", CATS)}
+for name in WITH_CONTEXTS:
+    MORE[name]["pairs"] = {"pairs": boxes_of(name, itertools.chain(*PAIRS.values()))}
+    MORE[name]["languages"] = {kind: boxes_of(name, texts) for kind, (texts, _) in LANGUAGES.items()}
+    MORE[name]["questions"] = {prompt: boxes_of(name, LATE) for prompt in ("", QUESTION)}
+MORE["self_bleu"]["cats"] = {"cats": boxes_of("self_bleu", CATS), "red cats": boxes_of("self_bleu", RED_CATS)}
 # Rows of a file: each text of cats beside a tip, and a text alone.
 FOUR_SETS = [[text, f"set {i}"] for i, pair in enumerate(zip(CATS, TIPS, strict=False)) for text in pair]
 FOUR_SETS.append(["Rain is wet.", "alone"])
+ANIMALS = ["A cat sleeps.", "Shares fell.", "Rain is wet.", "He sings."]
+SIZES = {"w": 1, "x": 3, "y": 2, "z": 4}
 MORE["self_bleu"]["files"] = {"four sets": FOUR_SETS}
 MORE["chamfer_diversity"]["files"] = {"four sets": FOUR_SETS}
+MORE["vendi_embed"]["files"] = {"sizes": [[text, name] for name, n in SIZES.items() for text in ANIMALS[:n]]}
 MORE["probeval"] = {
     "answers": {name: [PEOPLE, model] for name, model in ANSWERS.items()},
     "counts": {
@@ -78,6 +103,8 @@ MORE["probeval"] = {
         "dates": ["June 3, 1990\nmy birthday\nin May", PEOPLE],
         "digits": ["Xbox 360\nNetflix 4\n4x4", PEOPLE],
     },
+    # The same answers on both sides are the same texts.
+    "languages": {"French": ["\n".join(FRENCH)] * 2},
 }
 MORE["gruen"]["essays"] = {
     "essay": ["\n\n".join(ESSAY)],
@@ -86,70 +113,173 @@ MORE["gruen"]["essays"] = {
     "two": ["\n---\n".join(ESSAY)],
 }
 
+LONG = "word " * 2_000
+MANY = [f"{SECRET} {i}" for i in range(500)]
+PAIR = [[SECRET, "b"]]
+# For the endpoint of sets, of texts, and of people's and a model's answers: the data, and a word of the reason.
+NOT_SETS = [
+    ([[]], "no text"),
+    ([[["a"], []]], "empty"),
+    ([[SECRET]], "list of sets"),
+    ([[["a", None]]], "must be a string"),
+    ([[["a", {"path": "/etc/passwd"}]]], "must be a string"),
+    ([[[SECRET, LONG]]], "too long"),
+    ([[MANY]], "Too many texts"),
+    ([PAIR * 60], "Too many sets"),
+    ([PAIR, *[1] * 9], "too many positional arguments"),
+]
+NOT_TEXTS = [
+    ([[]], "no text"),
+    ([SECRET], "no text"),
+    ([[3]], "must be a string"),
+    ([[LONG]], "too long"),
+    ([MANY], "Too many texts"),
+]
+NOT_ANSWERS = [
+    ([[], ["a"]], "missing"),
+    ([["a"], []], "missing"),
+    ([SECRET, ["a"]], "list of texts"),
+    ([["a"], [3]], "list of texts"),
+    ([["a"], [LONG]], "too long"),
+    ([["a"]], "missing a required argument: 'model'"),
+]
+NOT_SETTINGS = {
+    "vendi_embed": [0, 6, "1; drop", None, True, [SECRET]],
+    "semantic_entropy": [0.1, 2, SECRET, [1]],
+    "self_bleu": [0, 9, 1.5, SECRET, None],
+}
+NOT_CONTEXTS = [SECRET, [], [3], [SECRET, SECRET], [LONG]]
 
-def write_shown(folder, inputs, out):
-    """Write what a built demo, alone in its folder, shows of each input."""
+
+def refused(name):
+    """Return data that the endpoint of a demo refuses, with a word of the reason."""
+    rows = [([PAIR, value], "must be") for value in NOT_SETTINGS.get(name, [])]
+    if name in WITH_CONTEXTS:
+        default = {"vendi_embed": [1], "semantic_entropy": [0.83]}.get(name, [])
+        rows += [([PAIR, *default, value], "contexts") for value in NOT_CONTEXTS]
+    return rows + {"gruen": NOT_TEXTS, "probeval": NOT_ANSWERS}.get(name, NOT_SETS)
+
+
+MARKED = ["<think>Rivers.</think>Paris is the capital.", "Paris is the capital.</s>"]
+
+
+def marked_calls(name):
+    """Return calls of texts that hold what is not the answer: without contexts, and with contexts that they repeat."""
+    call = {"gruen": [MARKED], "probeval": [["Paris"], MARKED]}.get(name, [[MARKED]])
+    return [call, [[["Where is it? Nice", "Lyon"]], ["Where is it?"]]] if name == "chamfer_diversity" else [call]
+
+
+def write_shown(folder, inputs, calls, out):
+    """Write what a built demo, alone in its folder, shows of each input, and answers to each call of its endpoint."""
     os.chdir(folder)
     sys.path[0] = str(folder)
     app = runpy.run_path("app.py")
+    kit = {name: sys.modules[f"_kit.{name}"] for name in ("inputs", "page", "panels", "server")}
     space = app["SPACE"]
-    settings = {name: component.value for name, component in space.settings.items()}
-    page = sys.modules["_kit.page"]
-    shown = {}
+    pages = {}
     for name, boxes in inputs.items():
+        settings = {name: component.value for name, component in space.settings.items()}
+        if name.endswith(QUESTION):
+            settings["prompt"] = QUESTION
         try:
             is_file = isinstance(boxes[0], list)
-            rows = [sys.modules["_kit.inputs"].Row(*row) for row in boxes] if is_file else space.rows(*boxes)
+            rows = [kit["inputs"].Row(*row) for row in boxes] if is_file else space.rows(*boxes)
             result = space.score(rows, **settings)
-            # The table as the page fills it, and the downloads.
-            page.filled_table(result.details)
-            page.downloads_of(space.metric.name, result)
-        except sys.modules["_kit.inputs"].InputError as error:
-            shown[name] = {"refused": str(error)}
+            # What the page shows besides, and the downloads.
+            answer, *_ = kit["page"]._shown(space, "0", result)
+        except kit["inputs"].InputError as error:
+            pages[name] = {"refused": str(error)}
             continue
         except Exception as error:
-            shown[name] = {"error": repr(error)}
+            pages[name] = {"error": repr(error)}
             continue
-        shown[name] = {
+        drawn = dict(zip([picture.title for picture in space.pictures], result.pictures, strict=True))
+        heat = drawn.get("Similarity of the texts")
+        pages[name] = {
             "result": result.scored.result,
             "is_read": result.scored.is_read,
             "texts": result.texts,
+            "settings": settings,
             "cards": [f"{card.name} {card.unit}" for card in result.cards],
             "headlines": [card.headline for card in result.cards],
             "values": [card.value for card in result.cards],
             "ends": [card.ends for card in result.cards],
             "meters": [card.meter for card in result.cards],
+            "ranking": [row.name for row in result.ranking],
             "verdict": result.verdict,
             "notes": [*result.scored.result["warnings"], *result.notes],
-            "captions": [drawn.caption for drawn in result.pictures if drawn],
+            "captions": [panel.caption for panel in result.pictures if panel],
+            "heat": heat.content.data[0].z if heat else None,
+            "adds": list(result.details["Adds"]) if "Adds" in result.details else None,
+            "answer": answer,
         }
-    out.write_text(json.dumps(shown, default=lambda value: np.asarray(value).tolist()), encoding="utf-8")
+    answers = []
+    for data in calls:
+        try:
+            answers.append(space.api(*kit["server"].completed(space.api, data)))
+        except Exception as error:
+            answers.append(kit["server"].shown_error(error).message)
+    written = json.dumps([pages, answers], default=lambda value: np.asarray(value).tolist())
+    out.write_text(written, encoding="utf-8")
+
+
+def run(forks, folder, inputs, calls, out):
+    """Return what a built demo shows and answers, in a process of its own."""
+    process = forks[0].Process(target=write_shown, args=(folder, inputs, calls, out))
+    process.start()
+    process.join()
+    return json.loads(out.read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
-def shown(built, forks, tmp_path_factory):
-    """A function that returns what a demo shows of the ordinary inputs, or of others by the names of `MORE`."""
+def everything(built, forks, tmp_path_factory):
+    """A function that returns the pages and the answers of a demo: it runs once."""
     folder = tmp_path_factory.mktemp("shown")
     results = {}
 
-    def show(name, more=None):
+    def show(name):
         if name not in results:
-            boxes = {f"/{title}": boxes_of(name, texts) for title, texts in INPUTS.items()}
-            for kind, inputs in MORE[name].items():
-                boxes |= {f"{kind}/{title}": written for title, written in inputs.items()}
-            results[name] = run(forks, built / name, boxes, folder / f"{name}.json")
-        prefix = f"{more or ''}/"
-        return {title.removeprefix(prefix): page for title, page in results[name].items() if title.startswith(prefix)}
+            inputs = {f"/{title}": boxes_of(name, texts) for title, texts in INPUTS.items()}
+            for kind, more in MORE[name].items():
+                inputs |= {f"{kind}/{title}": written for title, written in more.items()}
+            calls = [data for data, _ in refused(name)] + marked_calls(name)
+            results[name] = run(forks, built / name, inputs, calls, folder / f"{name}.json")
+        return results[name]
 
     return show
 
 
-def run(forks, folder, boxes, out):
-    """Return what a built demo shows of each input, in a process of its own."""
-    process = forks[0].Process(target=write_shown, args=(folder, boxes, out))
-    process.start()
-    process.join()
-    return json.loads(out.read_text(encoding="utf-8"))
+@pytest.fixture(scope="module")
+def shown(everything):
+    """A function that returns what a demo shows of the ordinary inputs, or of others by the names of `MORE`."""
+
+    def show(name, more=""):
+        pages, _ = everything(name)
+        return {title.removeprefix(f"{more}/"): page for title, page in pages.items() if title.startswith(f"{more}/")}
+
+    return show
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_the_api_refuses(name, everything):
+    for (data, reason), answer in zip(refused(name), everything(name)[1], strict=False):
+        assert isinstance(answer, str), (str(data)[:80], answer)
+        assert reason in answer, (str(data)[:80], answer)
+        assert INTERNAL not in answer
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_not_the_answer_is_named(name, everything, shown):
+    answer, *others = everything(name)[1][len(refused(name)) :]
+    (note,) = [warning for warning in answer["warnings"] if "<think>" in warning]
+    assert "1 of 2 texts hold reasoning" in note
+    assert "1 of 2 texts hold special tokens (</s>)" in note
+    assert "--strip reasoning,special " in note
+    for repeats in others:
+        assert any("1 of 2 texts begin with their prompt" in warning for warning in repeats["warnings"]), repeats[
+            "warnings"
+        ]
+    assert not any("--strip" in warning for warning in shown(name)["no common word"]["notes"])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -167,8 +297,7 @@ def test_no_ordinary_input_ends_in_an_error_of_ours(name, shown):
 def test_words_are_for_visitors(name, shown):
     """No parameter of Python, and no "1 texts"."""
     for title, page in shown(name).items():
-        words = [*page.get("headlines", []), page.get("verdict", ""), *page.get("notes", [])]
-        for sentence in words:
+        for sentence in [*page.get("headlines", []), page.get("verdict", ""), *page.get("notes", [])]:
             assert not PARAMETER.search(sentence), (title, sentence)
 
 
@@ -179,8 +308,7 @@ def test_cards_show_what_compute_gives(name, shown, load):
         if "refused" in page:
             continue
         result = page["result"]
-        expected = [result["gruen"]] if name == "gruen" else [result[name]]
-        assert page["values"] == pytest.approx(expected, abs=1e-9), title
+        assert page["values"] == pytest.approx([result[name]], abs=1e-9), title
         if name in ("self_bleu", "gruen"):
             found = load(name).compute(**page["texts"], **({"singletons": "skip"} if name == "self_bleu" else {}))
             assert found[name] == pytest.approx(result[name], abs=1e-5), title
@@ -227,14 +355,35 @@ def test_a_note_on_a_difference_is_on_texts_that_the_metric_finds_alike(name, sh
     """Good and bad, as not."""
     notes = {
         title: [note for note in page.get("notes", []) if "differ only in" in note]
-        for title, page in shown(name).items()
+        for title, page in (shown(name) | shown(name, "pairs")).items()
     }
+    expected = [f"“{first}” and “{second}” differ only in {kind}" for kind, (first, second) in PAIRS.items()]
+    assert [note.partition(":")[0] for note in notes.pop("pairs")] == expected
     assert notes["negation"]
     assert not notes["different words"] + notes["no common word"]
     if name != "semantic_entropy":
         assert "negation" in " ".join(notes["antonyms"])
     for note in itertools.chain(*notes.values()):
         assert "%" not in note
+
+
+@pytest.mark.parametrize("name", [*WITH_CONTEXTS, "probeval"])
+def test_only_sentences_are_judged_by_their_language(name, shown):
+    for kind, page in shown(name, "languages").items():
+        said = LANGUAGES[kind][1] if kind in LANGUAGES else "3 of 3 different texts seem not to be in English"
+        notes = " ".join(page["notes"])
+        assert (said or "") in notes, kind
+        assert ("in English" in notes or "different texts" in notes) == bool(said), kind
+        if name != "probeval":
+            assert bool(page["headlines"][0]) == (not said), kind
+
+
+@pytest.mark.parametrize("name", WITH_CONTEXTS)
+def test_what_was_asked_is_taken_out(name, shown, load):
+    for prompt, page in shown(name, "questions").items():
+        expected = load(name).compute(predictions=LATE, **({"contexts": prompt} if prompt else {}))
+        assert page["values"] == pytest.approx(expected["scores"], abs=1e-5)
+        assert ("contexts:projected" in page["result"]["signature"]) == bool(prompt)
 
 
 def test_no_shared_word_is_the_best_score(shown):
@@ -248,6 +397,16 @@ def test_no_shared_word_is_the_best_score(shown):
             assert not is_shared, title
             assert page["values"][0] < 1e-6
     assert "No word is in two texts" in shown("self_bleu")["no common word"]["verdict"]
+
+
+def test_two_zeros_are_no_comparison(shown):
+    """The texts are compared by the longest phrases that one side shares."""
+    page = shown("self_bleu", "cats")["red cats"]
+    assert page["values"][0] < 1e-6 < 0.1 < page["result"]["self_bleu_2"]
+    assert "phrases of two words" in page["verdict"]
+    assert "As much" not in page["verdict"]
+    assert "No phrase of four words is shared" in page["headlines"][0]
+    assert "nothing repeated" not in page["answer"]
 
 
 def test_the_words_in_random_order_are_a_mean_of_many(shown):
@@ -312,6 +471,22 @@ def test_paragraphs_are_one_text(shown):
             assert "fluent" not in page["ends"][0][0]
 
 
+@pytest.mark.parametrize("name", ["chamfer_diversity", "self_bleu"])
+def test_a_mean_counts_the_sets_that_have_a_score(name, shown):
+    """Of four sets of a file, one has a single text."""
+    page = shown(name, "files")["four sets"]
+    assert page["result"]["scores"].count(None) == 1
+    (card,) = page["cards"]
+    assert re.search(r"(\d+) sets", card)[1] == "3"
+    assert [note for note in page["notes"] if "not scored: 1 of 4" in note]
+
+
+def test_many_sets_are_ranked(shown):
+    page = shown("vendi_embed", "files")["sizes"]
+    assert page["ranking"] == ["D: z", "B: x", "C: y", "A: w"]
+    assert re.findall(r"<bdi>(.*?)</bdi>", page["answer"]) == page["ranking"]
+
+
 # An encoder of one's own, by which unrelated texts have cosines near .75.
 WARM = """
 import numpy as np
@@ -327,40 +502,38 @@ MODEL = Warm()
 
 
 @pytest.mark.parametrize("name", WITH_CONTEXTS)
-def test_words_follow_the_encoder_of_the_demo(name, forks, tmp_path):
-    """The map, the scale and the calibration are of the encoder, not of the default one."""
+def test_all_follows_the_encoder_of_the_demo(name, load, forks, tmp_path):
+    """MODEL of the kit is the one place: numbers, figures, the scale and the calibration are by this encoder."""
     folder = build_space.build(name, tmp_path)
     scoring = folder / "_kit" / "scoring.py"
     code, n = re.subn(r"^MODEL\b.*$", WARM, scoring.read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert n == 1
     scoring.write_text(code, encoding="utf-8")
-    out = tmp_path / "shown.json"
-    texts = "\n".join(INPUTS["no common word"])
-    page = run(forks, folder, {"texts": ["", texts, "", ""]}, out)["texts"]
-    joined = re.search(r"from a similarity of ([\d.]+)", " ".join(page["captions"]))
-    unrelated = re.search(r"Unrelated texts have ([\d.]+)", " ".join(page["captions"]))
+    texts = ["A man walks his dog.", "A dog is walked.", "Rain fell all night.", "It rained until the morning."]
+    inputs = {"texts": boxes_of(name, texts), "words": boxes_of(name, INPUTS["no common word"])}
+    pages, _ = run(forks, folder, inputs, [], tmp_path / "shown.json")
+    captions = " ".join(pages["words"]["captions"])
+    joined = re.search(r"from a similarity of ([\d.]+)", captions)
+    unrelated = re.search(r"Unrelated texts have ([\d.]+)", captions)
     assert float(unrelated[1]) > 0.9
     assert float(joined[1]) > float(unrelated[1])
-    assert not [note for note in page["notes"] if "differ only in" in note]
+    assert not [note for note in pages["words"]["notes"] if "differ only in" in note]
 
+    namespace = {}
+    exec(WARM, namespace)
+    warm = namespace["MODEL"]
+    rows = warm.encode(texts)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    page = pages["texts"]
+    assert np.array(page["heat"]) == pytest.approx(rows @ rows.T, abs=1e-6)
+    # Without a calibrated threshold, the page begins at one that follows the encoder.
+    given = {"same": page["settings"]["same"]} if name == "semantic_entropy" else {}
 
-def test_a_folder_as_encoder_is_not_built(tmp_path, monkeypatch):
-    """A Space would not have it."""
-    spaces = tmp_path / "spaces"
-    shutil.copytree(build_space.SPACES, spaces)
-    monkeypatch.setattr(build_space, "SPACES", spaces)
-    scoring = spaces / "_kit" / "scoring.py"
-    code = scoring.read_text(encoding="utf-8")
-    scoring.write_text(re.sub(r"^MODEL\b.*$", f"MODEL = {str(spaces)!r}", code, flags=re.MULTILINE), encoding="utf-8")
-    with pytest.raises(ValueError, match="MODEL"):
-        build_space.build("vendi_embed", tmp_path / "built")
+    def score(predictions):
+        return load(name).compute(predictions=predictions, model=warm, **given)[name]
 
-
-@pytest.mark.parametrize("name", ["chamfer_diversity", "self_bleu"])
-def test_a_mean_counts_the_sets_that_have_a_score(name, shown):
-    """Of four sets of a file, one has a single text."""
-    page = shown(name, "files")["four sets"]
-    assert page["result"]["scores"].count(None) == 1
-    (card,) = page["cards"]
-    assert re.search(r"(\d+) sets", card)[1] == "3"
-    assert [note for note in page["notes"] if "not scored: 1 of 4" in note]
+    assert page["result"][name] == pytest.approx(score(texts), abs=1e-6)
+    assert "Warm" in page["result"]["signature"]
+    if page["adds"]:
+        without = [score(texts[:i] + texts[i + 1 :]) for i in range(len(texts))]
+        assert page["adds"] == pytest.approx([score(texts) - value for value in without], abs=1e-6)

@@ -3,12 +3,17 @@
 import ast
 import importlib
 import inspect
+import itertools
 import re
+import sys
 import tomllib
 from functools import cache
+from importlib.metadata import packages_distributions
 from importlib.util import resolve_name
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import text_metrics
 from tests import test_frozen_scores, test_questions
@@ -156,6 +161,7 @@ def folders_with(room, file):
 
 LISTS = {
     "metrics/": lambda: folders_with("metrics", "requirements.txt"),
+    "tests/": lambda: [name for name in text_metrics.METRICS if (ROOT / f"tests/test_{name}.py").is_file()],
     "spaces/": lambda: folders_with("spaces", "app.py"),
     "DEMOS of spaces/_kit/server.py": demos_on_the_hub,
     "the table of README.md": named_in_readme,
@@ -176,6 +182,38 @@ def test_every_metric_is_in_each_list(place):
 def test_every_metric_of_sets_is_asked_further_questions():
     absent = set(metrics_of("sets")) - {name for name, _ in test_questions.CASES.values()}
     assert not absent, f"CASES of tests/test_questions.py lacks {absent}"
+
+
+SECTIONS = ["Metric Description", "How to Use", "Inputs", "Output Values", "Limitations and Bias", "Citation(s)"]
+SECTIONS += ["Further References"]
+
+
+@pytest.mark.parametrize("name", text_metrics.METRICS)
+def test_every_card_has_the_same_sections(name):
+    card = (ROOT / "metrics" / name / "README.md").read_text(encoding="utf-8").splitlines()
+    assert card[0] == f"# Metric Card for {name}"
+    assert [line[3:] for line in card if line.startswith("## ")] == SECTIONS
+
+
+distributions = cache(packages_distributions)
+
+
+def names_of(requirements):
+    """Return the normalized names of requirements, without versions and extras."""
+    return {canonicalize_name(Requirement(line).name) for line in requirements}
+
+
+@pytest.mark.parametrize("name", text_metrics.METRICS)
+def test_a_metric_requires_what_it_imports(name):
+    """Anywhere in its files, but for what an extra brings."""
+    folder = ROOT / "metrics" / name
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    optional = names_of(itertools.chain(*project["optional-dependencies"].values())) - names_of(project["dependencies"])
+    imports = [found for path in folder.glob("*.py") for found in imports_of(path)]
+    modules = {module.partition(".")[0] for module, _, _ in imports if not module.startswith("text_metrics")}
+    installed = distributions()
+    needed = names_of(installed.get(module, [module])[0] for module in modules - sys.stdlib_module_names) - optional
+    assert needed == names_of((folder / "requirements.txt").read_text(encoding="utf-8").split())
 
 
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")

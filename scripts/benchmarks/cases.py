@@ -132,16 +132,15 @@ class Contributions(VendiSets):
         return contributions(self._metric, **given)
 
     def theirs(self, given: Any) -> Any:
-        texts = given["predictions"] if isinstance(given["predictions"][0], list) else [given["predictions"]]
-        return list(map(self._one_by_one, texts, given["embeddings"].reshape(len(texts), -1, inputs.DIMENSIONS)))
-
-    def _one_by_one(self, texts: list[str], rows: np.ndarray) -> list[float]:
-        whole = self._metric.compute(predictions=texts, embeddings=rows)["vendi_embed"]
+        sets = given["predictions"]
+        if isinstance(sets[0], str):
+            sets = [sets]
         losses = []
-        for left_out in range(len(texts)):
-            rest = np.delete(np.arange(len(texts)), left_out)
-            result = self._metric.compute(predictions=[texts[i] for i in rest], embeddings=rows[rest])
-            losses.append(whole - result["vendi_embed"])
+        for texts, rows in zip(sets, given["embeddings"].reshape(len(sets), -1, inputs.DIMENSIONS), strict=True):
+            whole = self._metric.compute(predictions=texts, embeddings=rows)["vendi_embed"]
+            for i in range(len(texts)):
+                rest = self._metric.compute(predictions=texts[:i] + texts[i + 1 :], embeddings=np.delete(rows, i, 0))
+                losses.append(whole - rest["vendi_embed"])
         return losses
 
 
@@ -257,10 +256,6 @@ class GruenEncoder(Case):
     title, peer, claim = "GRUEN's encoder over n sentences", "its products alone, by torch.mm", 0.8
     params = SIDES, [250, 1_000]
 
-    def make(self, n: int) -> Any:
-        texts = inputs.five_sentences(-(-n // 5))["predictions"]
-        return [f"{part.strip(' .')}." for text in texts for part in text.split(". ")][:n]
-
     def prepare(self) -> None:
         from text_metrics.metrics._core import core_minilm, core_models, core_windows
 
@@ -268,16 +263,15 @@ class GruenEncoder(Case):
         self._encoder = core_minilm.load_minilm(core_models.find_model(core_models.DEFAULT_MODEL), "cpu")
         self._batches = core_windows.token_batches
 
-    def setup(self, side: str, n: int) -> None:
-        """Make the batches: tokens, and their mask."""
-        self.prepare()
-        self._score = self.ours if side == "ours" else self.theirs
-        tokens = [encoding.ids for encoding in self._encoder.tokenizer.encode_batch(self.make(n))]
-        lengths = np.array([len(ids) for ids in tokens])
-        self._input = []
-        for batch in self._batches(lengths, "cpu"):
-            self._input.append(self._core.pad_tokens([tokens[i] for i in batch], "cpu"))
-        self._score(self._input[-1:])
+    def make(self, n: int) -> Any:
+        """Make batches of sentences: tokens, and their mask."""
+        texts = inputs.five_sentences(-(-n // 5))["predictions"]
+        sentences = [f"{part.strip(' .')}." for text in texts for part in text.split(". ")][:n]
+        tokens = [encoding.ids for encoding in self._encoder.tokenizer.encode_batch(sentences)]
+        batches = []
+        for batch in self._batches(np.array([len(ids) for ids in tokens]), "cpu"):
+            batches.append(self._core.pad_tokens([tokens[i] for i in batch], "cpu"))
+        return batches
 
     def ours(self, given: Any) -> Any:
         import torch
@@ -398,8 +392,11 @@ class FirstScore(Case):
 
     def setup(self, side: str, n: int) -> None:
         """Write the program."""
-        first = f"import text_metrics; text_metrics.load({self.metric!r}).compute(**{self.given!r})"
-        self._program = first if side == "ours" else "import torch"
+        self._program = self.program(n) if side == "ours" else "import torch"
+
+    def program(self, n: int) -> str:
+        """Return the program of our side."""
+        return f"import text_metrics; text_metrics.load({self.metric!r}).compute(**{self.given!r})"
 
     def time_score(self, side: str, n: int) -> None:
         """Measure the CPU time of a new process."""
@@ -410,47 +407,30 @@ class FirstScore(Case):
         exec(self._program)
 
 
+def _first(name: str, what: str, metric: str, claim: float | None = 0.5, **given: Any) -> type:
+    """Return the case of the first score of a metric."""
+    title = f"First {what} in a new process, CPU time"
+    attributes = {"title": title, "metric": metric, "claim": claim, "given": given}
+    return type(name, (FirstScore,), attributes)  # noqa: F821  # deleted at the end only
+
+
 _TEXTS = ["A dog runs on the beach.", "The cat sleeps on the stove.", "A boat sails across the lake."]
-
-
-class FirstVendi(FirstScore):
-    title, metric = "First Vendi score in a new process, CPU time", "vendi_embed"
-    given = {"predictions": _TEXTS}  # noqa: RUF012
-
-
-class FirstChamfer(FirstScore):
-    title, metric = "First Chamfer diversity in a new process, CPU time", "chamfer_diversity"
-    given = {"predictions": _TEXTS}  # noqa: RUF012
-
-
-class FirstMeanings(FirstScore):
-    title, metric = "First semantic entropy in a new process, CPU time", "semantic_entropy"
-    given = {"predictions": [_TEXTS]}  # noqa: RUF012
-
-
-class FirstGruen(FirstScore):
-    title, metric = "First GRUEN in a new process, CPU time", "gruen"
-    given = {"predictions": ["The doctor told me the news. I went home."]}  # noqa: RUF012
-
-
-class FirstProbeval(FirstScore):
-    title, metric = "First ProbEval in a new process, CPU time", "probeval"
-    claim: float | None = None
-    given = {"predictions": [["pot", "a kettle"]], "references": [["a pot", "kettle", "spoon"]]}  # noqa: RUF012
-
-
-class FirstSelfBleu(FirstScore):
-    title, metric = "First Self-BLEU in a new process, CPU time", "self_bleu"
-    claim: float | None = None
-    given = {"predictions": _TEXTS}  # noqa: RUF012
+_PEOPLE = ["a pot", "kettle", "spoon"]
+FirstVendi = _first("FirstVendi", "Vendi score", "vendi_embed", predictions=_TEXTS)
+FirstChamfer = _first("FirstChamfer", "Chamfer diversity", "chamfer_diversity", predictions=_TEXTS)
+FirstMeanings = _first("FirstMeanings", "semantic entropy", "semantic_entropy", predictions=[_TEXTS])
+FirstGruen = _first("FirstGruen", "GRUEN", "gruen", predictions=["The doctor told me the news. I went home."])
+FirstProbeval = _first(
+    "FirstProbeval", "ProbEval", "probeval", None, predictions=[["pot", "a kettle"]], references=[_PEOPLE]
+)
+FirstSelfBleu = _first("FirstSelfBleu", "Self-BLEU", "self_bleu", None, predictions=_TEXTS)
 
 
 class Demo(FirstScore):
     title = "`text-metrics demo`, CPU time"
 
-    def setup(self, side: str, n: int) -> None:
-        """Write the program."""
-        self._program = "from text_metrics.__main__ import main; main(['demo'])" if side == "ours" else "import torch"
+    def program(self, n: int) -> str:
+        return "from text_metrics.__main__ import main; main(['demo'])"
 
 
 class ScoreCaptions(FirstScore):
@@ -458,13 +438,11 @@ class ScoreCaptions(FirstScore):
     claim: float | None = None
     params = SIDES, [400]
 
-    def setup(self, side: str, n: int) -> None:
-        """Write the file."""
+    def program(self, n: int) -> str:
         path = inputs.file_of_sets(inputs.captions(n))
-        words = [str(path), "--metric", "vendi_embed", "--text-key", "generations", "--quiet"]
+        words = ["score", str(path), "--metric", "vendi_embed", "--text-key", "generations", "--quiet"]
         words += ["--out", str(path.with_name("scores.jsonl")), "--restart"]
-        command = f"from text_metrics.__main__ import main; main({['score', *words]!r})"
-        self._program = command if side == "ours" else "import torch"
+        return f"from text_metrics.__main__ import main; main({words!r})"
 
 
 class ScoreFile(Case):

@@ -6,7 +6,6 @@ The captions are from $METRICS_TEST_DATA/data/text/coco_captions_20k.txt; withou
 import atexit
 import itertools
 import json
-import math
 import os
 import shutil
 import tempfile
@@ -34,10 +33,8 @@ def _all_captions() -> list[str]:
     if folder:
         file = Path(folder) / "data" / "text" / "coco_captions_20k.txt"
         return file.read_text(encoding="utf-8").splitlines()[:N_CAPTIONS]
-    shape = tuple(map(len, TEMPLATE))
-    drawn = np.random.default_rng(0).choice(math.prod(shape), N_CAPTIONS, replace=False)
-    words = [np.array(slot)[places] for slot, places in zip(TEMPLATE, np.unravel_index(drawn, shape), strict=True)]
-    return [" ".join(parts) for parts in zip(*words, strict=True)]
+    sentences = [" ".join(words) for words in itertools.product(*TEMPLATE)]
+    return np.random.default_rng(0).choice(sentences, N_CAPTIONS, replace=False).tolist()
 
 
 def captions(n: int) -> list[str]:

@@ -8,7 +8,6 @@ metric card.
     python -m scripts.tooling.build_space vendi_embed    one
 """
 
-import ast
 import re
 import shutil
 import subprocess
@@ -80,22 +79,10 @@ def _build_kit(target: Path) -> None:
     shutil.copyfile(ANTONYMS, target / "antonyms.py")
     shutil.copyfile(TEXTS, target / TEXTS.name)
     (target / "core.py").write_text(core_of(SPACES / KIT), encoding="utf-8")
-    model = model_of((SPACES / KIT / "scoring.py").read_text(encoding="utf-8"))
-    if model is not None and Path(model).is_dir():
-        raise ValueError(
-            f"MODEL of spaces/{KIT}/scoring.py is the folder {model}: upload it to the Hub, and name it so."
-        )
-
-
-def model_of(code: str) -> str | None:
-    """Return the string that the code of the kit assigns to MODEL; None if it is an object."""
-    for node in ast.parse(code).body:
-        if isinstance(node, (ast.Assign, ast.AnnAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            is_model = any(isinstance(name, ast.Name) and name.id == "MODEL" for name in targets)
-            if is_model and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-                return node.value.value
-    return None
+    code = (target / "scoring.py").read_text(encoding="utf-8")
+    model = re.search(r"^MODEL\b.*= *[\"'](.+)[\"']$", code, re.MULTILINE)
+    if model and Path(model[1]).is_dir():
+        raise ValueError(f"MODEL of spaces/{KIT}/scoring.py is a folder: upload it to the Hub. Got {model[1]}.")
 
 
 def _files(folder: Path) -> list[Path]:

@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scripts import ROOT
 from text_metrics.console import Parser
@@ -38,14 +38,7 @@ class Rates(NamedTuple):
 
 PRODUCT = Rates(packed=3, nested=2, crowded=3.5, starred=4)
 TESTS = Rates(packed=5, nested=3, crowded=4, starred=6)
-ROOMS = {
-    "metrics/_core": PRODUCT,
-    "metrics": PRODUCT,
-    "text_metrics": PRODUCT,
-    "spaces": PRODUCT,
-    "scripts": PRODUCT,
-    "tests": TESTS,
-}
+ROOMS = dict.fromkeys(("metrics/_core", "metrics", "text_metrics", "spaces", "scripts"), PRODUCT) | {"tests": TESTS}
 
 
 def files_of(room: str) -> list[Path]:
@@ -62,11 +55,10 @@ def find_places(tree: ast.AST) -> Iterator[tuple[str, int]]:
         line = getattr(node, "lineno", 0)
         if isinstance(node, ast.Assign) and _is_packed(node):
             yield "packed", line
-        if isinstance(node, _COMPREHENSIONS) and _has_inside(node, _COMPREHENSIONS):
-            yield "nested", line
-        if isinstance(node, ast.IfExp) and _has_inside(node, (ast.IfExp,)):
-            yield "nested", line
-        if isinstance(node, _STATEMENTS) and _is_crowded(node):
+        for kinds in (_COMPREHENSIONS, ast.IfExp):
+            if isinstance(node, kinds) and _count(node, kinds) > 1:
+                yield "nested", line
+        if isinstance(node, _STATEMENTS) and not _is_text(node) and _count(node, _PARTS) > _MOST_PARTS:
             yield "crowded", line
         if _unpackings(node) > 1:
             yield "starred", line
@@ -83,16 +75,14 @@ def _is_packed(node: ast.Assign) -> bool:
     return names != values and not is_constant
 
 
-def _has_inside(node: ast.AST, kinds: tuple[type, ...]) -> bool:
-    descendants = ast.walk(node)
-    next(descendants)
-    return any(isinstance(descendant, kinds) for descendant in descendants)
+def _count(node: ast.AST, kinds: Any) -> int:
+    """Count the nodes of these kinds, from this one on."""
+    return sum(isinstance(part, kinds) for part in ast.walk(node))
 
 
-def _is_crowded(node: ast.AST) -> bool:
-    is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    n_parts = sum(isinstance(part, _PARTS) for part in ast.walk(node))
-    return n_parts > _MOST_PARTS and not is_text
+def _is_text(node: ast.AST) -> bool:
+    """Tell whether a statement is a docstring."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def _unpackings(node: ast.AST) -> int:
@@ -102,23 +92,17 @@ def _unpackings(node: ast.AST) -> int:
         return positional + sum(keyword.arg is None for keyword in node.keywords)
     if isinstance(node, (ast.List, ast.Tuple)):
         return sum(isinstance(element, ast.Starred) for element in node.elts)
-    if isinstance(node, ast.Dict):
-        return sum(key is None for key in node.keys)
-    return 0
+    return node.keys.count(None) if isinstance(node, ast.Dict) else 0
 
 
 def count_lines(source: str, tree: ast.AST) -> int:
     """Count the lines of code: no blank lines, comments and docstrings."""
-    documentation: set[int] = set()
+    lines = source.splitlines()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            documentation.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    n_lines = 0
-    for number, line in enumerate(source.splitlines(), 1):
-        text = line.strip()
-        if text and not text.startswith("#") and number not in documentation:
-            n_lines += 1
-    return n_lines
+        if isinstance(node, ast.Expr) and _is_text(node):
+            end = node.end_lineno or node.lineno
+            lines[node.lineno - 1 : end] = [""] * (end - node.lineno + 1)
+    return sum(bool(line.strip()) and not line.strip().startswith("#") for line in lines)
 
 
 def measure(room: str) -> tuple[Rates, list[str]]:

@@ -91,15 +91,11 @@ def owners() -> dict[str, str]:
     return {name: stem for name, (stem,) in files.items()}
 
 
-def core_names(folder: Path) -> list[str]:
-    """List the names that the own files of a metric import from its core."""
+def closure(folder: Path) -> list[str]:
+    """List the core files that a metric's own files import names of, and all that these import, which come before."""
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in own_files(folder)]
     nodes = [node for tree in trees for node in tree.body if isinstance(node, ast.ImportFrom) and node.level]
-    return [alias.name for node in nodes if node.module == "core" for alias in node.names]
-
-
-def closure(names: list[str]) -> list[str]:
-    """List the core files that define the names, and all that these import, each after what it imports."""
+    stems = {owners()[alias.name] for node in nodes if node.module == "core" for alias in node.names}
     ordered: dict[str, None] = {}
 
     def visit(stem: str) -> None:
@@ -107,14 +103,14 @@ def closure(names: list[str]) -> list[str]:
             visit(needed)
         ordered.setdefault(stem)
 
-    for stem in sorted({owners()[name] for name in names}):
+    for stem in sorted(stems):
         visit(stem)
     return list(ordered)
 
 
 def core_of(folder: Path) -> str:
     """Return the text of the core of one metric."""
-    stems = closure(core_names(folder))
+    stems = closure(folder)
     sources: dict[str, tuple[str, str]] = {}
     for bound, source in [imported for stem in stems for imported in core_file(stem).imports.items()]:
         if sources.setdefault(bound, source) != source or bound in owners():
@@ -133,7 +129,7 @@ def core_of(folder: Path) -> str:
 
 def weights_of(folder: Path) -> list[Path]:
     """List the weights files of the core files of one metric: metrics/_core/<x>.safetensors of core_<x>.py."""
-    paths = [CORE / f"{stem.removeprefix('core_')}.safetensors" for stem in closure(core_names(folder))]
+    paths = [CORE / f"{stem.removeprefix('core_')}.safetensors" for stem in closure(folder)]
     return [path for path in paths if path.is_file()]
 
 

@@ -27,7 +27,7 @@ class Limits(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A text, and the name of its set: a row of a file."""
+    """A text, and the name of its set."""
 
     text: str
     set: str = ""
@@ -35,13 +35,7 @@ class Row(NamedTuple):
 
 def lines_of(text: str) -> list[str]:
     """Split at line ends only; `str.splitlines` also splits at form feeds and other separators."""
-    return [line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
-
-
-def divided(text: str) -> list[str]:
-    """Split at lines of three or more dashes; the paragraphs between them are one text."""
-    parts = re.split(r"^-{3,}$", "\n".join(lines_of(text)), flags=re.MULTILINE)
-    return [part.strip() for part in parts if part.strip()]
+    return [line.strip() for line in re.split("\r\n|\r|\n", text)]
 
 
 def check_number(name: str, value: Any, low: float, high: float, *, is_integer: bool = False) -> None:
@@ -73,7 +67,7 @@ def check_sets(sets: Any, limits: Limits, contexts: Any = None) -> list[list[str
 
 
 def check_texts(texts: Any, limits: Limits, where: str = "") -> list[str]:
-    """Check the number of texts, their length, each and in total, and their characters."""
+    """Check the number of texts, the characters of each, and their total length."""
     if not isinstance(texts, list) or not texts:
         raise InputError("There is no text yet. Write one, or click an example.")
     if len(texts) > limits.texts:
@@ -139,15 +133,13 @@ def parse_table(text: str, ending: str) -> list[Row]:
     if "text" not in frame.columns:
         found = ", ".join(map(str, frame.columns[:10]))[:200]
         raise InputError(f"The file needs a column “text”. Its columns are: {found}.")
+    if frame.empty:
+        raise InputError("The file contains no text.")
     rows = []
-    for i, record in enumerate(frame.to_dict("records"), 1):
-        content = record["text"]
-        name = record.get("set", "")
+    names = frame.get("set", pd.Series("", frame.index)).fillna("")
+    for i, (content, name) in enumerate(zip(frame["text"], names, strict=True), 1):
         if not isinstance(content, str) or not content.strip():
             got = "nothing" if content == "" else repr(str(content)[:40])
             raise InputError(f"Row {i}: “text” must be a text. Got {got}.")
-        is_missing = name is None or (isinstance(name, float) and math.isnan(name))
-        rows.append(Row(content.strip(), "" if is_missing else str(name).strip()))
-    if not rows:
-        raise InputError("The file contains no text.")
+        rows.append(Row(content.strip(), str(name).strip()))
     return rows

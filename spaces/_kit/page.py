@@ -15,7 +15,6 @@ from . import inputs, panels, scoring, server
 _MOST_ROWS = 500
 # A spreadsheet evaluates a cell that begins with one of these as a formula.
 _FORMULA = re.compile(r"\s*[=+\-@|%＝＋－＠]|[\t\r\n]")
-_PROGRESS = gr.Progress(track_tqdm=True)
 
 
 class Picture(NamedTuple):
@@ -76,16 +75,6 @@ class Space(NamedTuple):
     settings: Mapping[str, Any] = {}
 
 
-class _Shown(NamedTuple):
-    """The components of a result."""
-
-    answer: gr.HTML
-    column: gr.Column
-    pictures: list[tuple[gr.Column, gr.HTML, Any]]
-    downloads: gr.HTML
-    table: gr.Dataframe
-
-
 def build(space: Space) -> server.Demo:
     """Build the page of a demo."""
     title = f"{space.metric.name}: {space.title}"
@@ -97,8 +86,8 @@ def build(space: Space) -> server.Demo:
             with gr.Column(scale=4, min_width=320, elem_classes="tm-input"):
                 chips, file, buttons = _input_side(space)
             with gr.Column(scale=8, min_width=320):
-                shown = _result_side(space)
-        _wire(demo, space, shown, chips, file, buttons)
+                outputs = _result_side(space)
+        _wire(demo, space, outputs, chips, file, buttons)
         # The tool of the MCP server has the name of the function.
         space.api.__name__ = space.metric.name
         gr.api(space.api, api_name="score", concurrency_id="model", concurrency_limit=1)
@@ -145,35 +134,32 @@ def _data(name: str) -> bytes:
     return (own if own.exists() else Path(__file__).with_name(name)).read_bytes()
 
 
-def _result_side(space: Space) -> _Shown:
-    """Render the answer, and below it the panels, the downloads and the details, hidden until there is a result."""
+def _result_side(space: Space) -> list[Any]:
+    """Render the answer, and a column, hidden until there is a result, of the downloads, the details and the panels.
+
+    Returns them in this order; of each panel the place, the heading and the content.
+    """
     answer = gr.HTML(panels.render("empty"), padding=False, elem_id="answer")
+    places: list[Any] = []
     with gr.Column(visible=False, elem_classes="tm-result") as column:
-        places: list[tuple[gr.Column, gr.HTML, Any]] = []
         with gr.Row(equal_height=True):
             for picture in space.pictures:
-                with gr.Column(elem_classes=["tm-picture", *(["tm-wide"] if picture.is_wide else [])]) as place:
-                    head = gr.HTML(panels.render("heading", picture.title, ""), padding=False)
+                classes = ["tm-picture", "tm-wide"] if picture.is_wide else ["tm-picture"]
+                with gr.Column(elem_classes=classes) as place:
+                    heading = gr.HTML(padding=False)
                     body = gr.HTML(padding=False) if picture.is_html else gr.Plot(container=False, show_label=False)
-                places.append((place, head, body))
+                places += [place, heading, body]
         downloads = gr.HTML(padding=False)
         with gr.Accordion("Details", open=False):
-            table = gr.Dataframe(
-                interactive=False,
-                wrap=True,
-                max_height=420,
-                elem_classes="tm-table",
-                label="Details",
-                show_label=False,
-                buttons=["copy"],
-            )
-    return _Shown(answer, column, places, downloads, table)
+            look: dict[str, Any] = {"wrap": True, "max_height": 420, "elem_classes": "tm-table", "buttons": ["copy"]}
+            table = gr.Dataframe(interactive=False, label="Details", show_label=False, **look)
+    return [answer, column, downloads, table, *places]
 
 
 def _wire(
     demo: server.Demo,
     space: Space,
-    shown: _Shown,
+    outputs: list[Any],
     chips: list[tuple[gr.Button, list[str]]],
     file: gr.File,
     buttons: list[gr.Button],
@@ -187,9 +173,7 @@ def _wire(
     typed = boxes + settings
     # The scored input, as the script writes it: it comes with a run, and goes back with its result.
     token = gr.Textbox(visible=False)
-    parts = [part for place in shown.pictures for part in place]
-    handle = _handler(space, shown)
-    outputs = [shown.answer, shown.column, *parts, shown.table, shown.downloads]
+    handle = _handler(space, len(outputs))
 
     def run(source: str) -> dict[str, Any]:
         """Return the arguments of an event that scores; `source` is the place of the input, as the script writes it."""
@@ -197,7 +181,7 @@ def _wire(
             "fn": handle,
             "inputs": [token, file, *typed],
             "outputs": outputs,
-            "show_progress_on": shown.answer,
+            "show_progress_on": outputs[0],
             "api_visibility": "private",
             "concurrency_id": "model",
             "concurrency_limit": 1,
@@ -225,13 +209,12 @@ def _wire(
     filled.then(**run("'first'"))
 
 
-def _handler(space: Space, shown: _Shown) -> Callable[..., dict[Any, Any]]:
+def _handler(space: Space, n_outputs: int) -> Callable[..., Any]:
     """Make the handler of the events that score the boxes or the file."""
 
-    def handle(progress: gr.Progress = _PROGRESS, *given: Any) -> dict[Any, Any]:
-        token, path, *values = given
+    def handle(token: str, path: str | None, *values: Any) -> Any:
         if not token:
-            return {shown.column: gr.skip()}
+            return gr.skip()
         n = len(space.boxes)
         try:
             if token.startswith("1"):
@@ -242,31 +225,28 @@ def _handler(space: Space, shown: _Shown) -> Callable[..., dict[Any, Any]]:
                 inputs.check_total(typed, space.limits, times=2)
                 rows = space.rows(*typed)
             settings = dict(zip(space.settings, values[n:], strict=True))
-            return _changes(space, shown, token, space.score(rows, **settings))
+            return _shown(space, token, space.score(rows, **settings))
         except Exception as error:
-            message = server.shown_error(error).message
-            return {shown.answer: panels.render("error", message, token), shown.column: gr.update(visible=False)}
+            message = panels.render("error", server.shown_error(error).message, token)
+            return [message, gr.update(visible=False)] + [gr.skip()] * (n_outputs - 2)
 
     return handle
 
 
-def _changes(space: Space, shown: _Shown, token: str, result: Result) -> dict[Any, Any]:
-    """Return the updates that show a result."""
+def _shown(space: Space, token: str, result: Result) -> list[Any]:
+    """Return the values of all outputs that show a result."""
     run = result.scored
     notes = run.result["warnings"] + list(result.notes)
     answer = (result.cards, result.ranking, result.verdict, notes, run.result["signature"], run.code, token)
-    changes: dict[Any, Any] = {
-        shown.answer: panels.render("answer", *answer),
-        shown.column: gr.update(visible=True),
-        shown.table: filled_table(result.details),
-        shown.downloads: panels.render("downloads", downloads_of(space.metric.name, result)),
-    }
-    for (place, head, body), drawn, picture in zip(shown.pictures, result.pictures, space.pictures, strict=True):
-        changes[place] = gr.update(visible=drawn is not None)
-        if drawn is not None:
-            changes[body] = drawn.content
-            changes[head] = panels.render("heading", picture.title, drawn.caption)
-    return changes
+    downloads = panels.render("downloads", downloads_of(space.metric.name, result))
+    values = [panels.render("answer", *answer), gr.update(visible=True), downloads, shown_table(result.details)]
+    for drawn, picture in zip(result.pictures, space.pictures, strict=True):
+        values.append(gr.update(visible=drawn is not None))
+        if drawn is None:
+            values += [gr.skip(), gr.skip()]
+        else:
+            values += [panels.render("heading", picture.title, drawn.caption), drawn.content]
+    return values
 
 
 def downloads_of(name: str, result: Result) -> list[tuple[str, str, str]]:
@@ -279,15 +259,14 @@ def downloads_of(name: str, result: Result) -> list[tuple[str, str, str]]:
     return [(label, f"{name}.{ending}", panels.data_url(content, f"text/{ending}")) for label, ending, content in files]
 
 
-def filled_table(table: pd.DataFrame) -> Any:
+def shown_table(table: pd.DataFrame) -> Any:
     """Return the update of the table of details."""
     shown = table.head(_MOST_ROWS).round(4)
     shown = shown.astype(object).where(shown.notna(), "")
     # Each column has room for its longest word, and long texts share the rest.
     longest = [max(map(len, [name, *shown[name].astype(str)])) for name in shown.columns]
     weights = [14 + min(length, 45) for length in longest]
-    total = sum(weights)
-    return gr.update(value=shown, column_widths=[f"{100 * weight / total:.1f}%" for weight in weights])
+    return gr.update(value=shown, column_widths=[f"{100 * weight / sum(weights):.1f}%" for weight in weights])
 
 
 def harmless(table: pd.DataFrame) -> pd.DataFrame:

@@ -54,14 +54,14 @@ class Scored(NamedTuple):
     is_read : whether the model reads the texts
     has_warnings : whether the metric warned
     code : Python code that computes the result
-    similarity : cosines of all texts, set after set, of shape (n, n), if the run was asked for them
+    similarity : cosines of all texts, set after set, of shape (n, n); empty unless the run was asked for them
     """
 
     result: dict[str, Any]
     is_read: bool
+    has_warnings: bool
     code: str
     similarity: np.ndarray
-    has_warnings: bool = False
 
 
 def load(app: str, name: str) -> Any:
@@ -93,12 +93,8 @@ def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: boo
     settings = type(metric).settings.read(given, name)
     similarity = np.empty((0, 0))
     with tempfile.TemporaryDirectory() as folder:
-        run = dict(given)
-        if "model" in given:
-            run["progress"] = True
-        if is_drawn:
-            # The figures find the embeddings of the run in its cache.
-            run["cache_dir"] = folder
+        # The figures find the embeddings of the run in its cache.
+        run = given | {"cache_dir": folder} if is_drawn else given
         with _ONE_RUN, warnings.catch_warnings(record=True) as caught:
             # Always, not once in a process, so that each visitor is warned.
             warnings.simplefilter("always", UserWarning)
@@ -118,7 +114,7 @@ def compute(metric: Any, english: Sequence[Sequence[str]] = (), *, is_drawn: boo
         messages.append(note)
     result["warnings"] = list(dict.fromkeys(messages))
     code = _code(name, texts | settings.passed())
-    return Scored(result, is_known and not foreign, code, similarity, has_warnings)
+    return Scored(result, is_known and not foreign, has_warnings, code, similarity)
 
 
 def _note_on_marks(predictions: Sequence[Any], contexts: Sequence[str | None] | None) -> str:

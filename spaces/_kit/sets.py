@@ -143,11 +143,9 @@ def result(
     """
     scores = scored.result["scores"]
     known = [(i, value) for i, value in enumerate(scores) if value is not None]
-    cards = []
-    if len(known) < 3:
+    cards = [mean]
+    if 0 < len(known) < 3:
         cards = [card_of(i, value)._replace(name=sets.name(i), series=j) for j, (i, value) in enumerate(known)]
-    if not cards:
-        cards = [mean]
     if not scored.is_read:
         cards = [card._replace(headline="", meter=None) for card in cards]
     notes = list(notes)
@@ -238,15 +236,15 @@ def _alike(sets: Sets, shown: Sequence[int], similarity: np.ndarray) -> Drawn | 
     items = []
     squares = sets.blocks(similarity)
     for series, i in enumerate(shown):
-        texts = sets.texts[i]
-        firsts, seconds = np.triu_indices(len(texts), 1)
-        if len(firsts):
-            cosines = squares[i][firsts, seconds]
-            ends = (("Most alike", first_maximum(cosines)), ("Least alike", first_maximum(-cosines)))
-            for title, place in ends[: len(firsts)]:
-                pair = [panels.shorten(texts[j[place]], 200) for j in (firsts, seconds)]
-                items.append((f"{title}: {panels.decimals(cosines[place])}", [(sets.name(i), pair, series)]))
-    return Drawn(panels.render("groups", items, 2)) if items else None
+        firsts, seconds = np.triu_indices(len(sets.texts[i]), 1)
+        cosines = squares[i][firsts, seconds]
+        ends = (("Most alike", cosines), ("Least alike", -cosines))
+        # Two texts are the only pair, and one text has none.
+        for title, signed in ends[: len(cosines)]:
+            place = first_maximum(signed)
+            pair = [panels.shorten(sets.texts[i][j[place]], 200) for j in (firsts, seconds)]
+            items.append((f"{title}: {panels.decimals(cosines[place])}", [(sets.name(i), pair, series)]))
+    return Drawn(panels.render("groups", items)) if items else None
 
 
 def unseen(sets: Sets, alike: Sequence[np.ndarray], remark: Callable[[int, int, int], str]) -> dict[int, list[str]]:

@@ -1,5 +1,6 @@
 """Demo of gruen: the linguistic quality of a text, sentence by sentence."""
 
+import re
 from typing import Any
 
 import pandas as pd
@@ -30,8 +31,8 @@ WORDS = (
 # Labels of sentences, and the score below which each holds; the strongest mark is the last.
 _LABELS = ("high score", "doubtful", "low score")
 _BELOW = (0.65, 0.4)
-# Upper bounds on what is drawn, and on the pairs of all texts together in a result.
-MOST_SENTENCES, MOST_LISTED, MOST_PAIRS = 60, 12, 2_000
+# Upper bound on the pairs of all texts together in a result.
+MOST_PAIRS = 2_000
 BOX = text_box(
     "Your text",
     "The council met on Tuesday. Most members were in favour of the bridge.",
@@ -40,14 +41,19 @@ BOX = text_box(
 )
 
 
+def rows_of(box: str) -> list[inputs.Row]:
+    """Divide the box into texts at lines of three or more dashes; the paragraphs between them are one text."""
+    parts = re.split(r"^-{3,}$", "\n".join(inputs.lines_of(box)), flags=re.MULTILINE)
+    return [inputs.Row(part.strip()) for part in parts if part.strip()]
+
+
 def compute(texts: Any) -> scoring.Scored:
     """Check the input and compute the metric; any warning of the metric means that it does not read a text."""
     given = inputs.check_texts(texts, LIMITS)
     scored = scoring.compute(gruen, predictions=given)
-    most = max(MOST_LISTED, MOST_PAIRS // len(given))
     for detail in scored.result["details"]:
         # Their number, which the result states, may be the square of the number of sentences.
-        detail["redundant_pairs"] = detail["redundant_pairs"][:most]
+        detail["redundant_pairs"] = detail["redundant_pairs"][: MOST_PAIRS // len(given)]
     return scored._replace(is_read=not scored.has_warnings)
 
 
@@ -83,20 +89,23 @@ def sentence_table(details: list[dict[str, Any]]) -> pd.DataFrame:
 
 def marked(details: list[dict[str, Any]]) -> Drawn | None:
     """Return the sentences of all texts, marked by score; None if there are none."""
-    sentences = [(i, sentence) for i, detail in enumerate(details) for sentence in detail["sentences"]]
-    shown: dict[int, list[tuple[str, int]]] = {}
-    for i, sentence in sentences[:MOST_SENTENCES]:
-        grade = sentence["grammaticality"]
-        # A fragment has no grade.
-        level = 0 if grade is None else 1 + sum(grade < below for below in _BELOW)
-        shown.setdefault(i, []).append((sentence["text"], level))
-    suspects = [word for _, sentence in sentences[:MOST_SENTENCES] for word in sentence["suspects"] or []]
+    shown = []
+    suspects: list[str] = []
+    for detail in details:
+        pieces = []
+        for sentence in detail["sentences"]:
+            grade = sentence["grammaticality"]
+            # A fragment has no grade.
+            level = 0 if grade is None else 1 + sum(grade < below for below in _BELOW)
+            pieces.append((sentence["text"], level))
+            suspects += sentence["suspects"] or []
+        if pieces:
+            shown.append(pieces)
     caption = "A stronger mark is a lower score. The details below have the numbers."
     if suspects:
         words = ", ".join(word.strip(".,;:!?") for word in suspects)
         caption += f" Suspect words: {panels.shorten(words, 100)}."
-    caption += sets.first_of(min(MOST_SENTENCES, len(sentences)), len(sentences), "sentences")
-    return Drawn(panels.render("marked", shown.values(), _LABELS, 1), caption) if shown else None
+    return Drawn(panels.render("marked", shown, _LABELS, 1), caption) if shown else None
 
 
 def deductions(details: list[dict[str, Any]]) -> Drawn:
@@ -115,9 +124,10 @@ def deductions(details: list[dict[str, Any]]) -> Drawn:
             alike = panels.decimals(gap["similarity"])
             text = f"{where}from sentence {i + 1} to {j + 1} the subject changes ({alike} similar)."
             items.append((f"−{-detail['focus']:.1f}" if place == 0 else "", text))
-    cut = sets.first_of(min(MOST_LISTED, len(items)), len(items), "deductions")
-    items = [(points, text[0].upper() + text[1:]) for points, text in items[:MOST_LISTED]]
-    caption = f"Of repetition and of lost focus, as far as they are found.{cut}"
+    items = [(points, text[0].upper() + text[1:]) for points, text in items]
+    n_listed = sum(len(detail["redundant_pairs"]) for detail in details)
+    n_pairs = sum(detail["n_redundant_pairs"] for detail in details)
+    caption = f"Of repetition and of lost focus, as far as they are found.{sets.first_of(n_listed, n_pairs, 'pairs')}"
     return Drawn(panels.render("ledger", items, "None found."), caption)
 
 
@@ -156,8 +166,6 @@ def api(texts: list[str]) -> dict[str, Any]:
     return compute(texts).result
 
 
-SENTENCES = Picture("Sentence by sentence", is_html=True, is_wide=True)
-DEDUCTED = Picture("Deductions", is_html=True, is_wide=True)
 SPACE = Space(
     metric=gruen,
     title="How well is this text written?",
@@ -165,9 +173,12 @@ SPACE = Space(
     "only, and does not notice every error.",
     limits=LIMITS,
     boxes=(BOX,),
-    rows=lambda box: [inputs.Row(text) for text in inputs.divided(box)],
+    rows=rows_of,
     score=score,
-    pictures=(SENTENCES, DEDUCTED),
+    pictures=(
+        Picture("Sentence by sentence", is_html=True, is_wide=True),
+        Picture("Deductions", is_html=True, is_wide=True),
+    ),
     api=api,
 )
 

@@ -19,8 +19,8 @@ CLOSE = 0.1
 LEAST = 20
 # Label of answers in no cluster.
 WRONG = "wrong"
-# Upper bounds on what is drawn.
-MOST_CLUSTERS, MOST_CHIPS = 20, 12
+# Clusters that are drawn and listed.
+MOST_CLUSTERS = 20
 SIDES = ("people", "model")
 _HINT = "One a line, with an optional count: kettle × 42"
 BOXES = (
@@ -131,7 +131,6 @@ def cluster_pictures(detail: dict[str, Any], names: dict[str, str]) -> list[Draw
     ranked = sorted(names, key=lambda label: (label != WRONG, -max(people[label], model[label])))
     largest = set(ranked[:MOST_CLUSTERS])
     labels = [label for label in names if label in largest]
-    cut = sets.first_of(len(labels), len(names), "clusters", "largest")
     groups = []
     hovers = []
     for label in labels:
@@ -141,10 +140,10 @@ def cluster_pictures(detail: dict[str, Any], names: dict[str, str]) -> list[Draw
         hovers.append(", ".join(by_people) or names[label])
     values = {"People": [people[label] for label in labels], "Model": [model[label] for label in labels]}
     bars = plots.bars(values, [names[label] for label in labels], hovers, "share of the answers")
-    listed = panels.render("groups", groups, MOST_CHIPS)
+    cut = sets.first_of(len(labels), len(names), "clusters", "largest")
     return [
         Drawn(bars, f"Of the answers in each cluster, named by its most common answer.{cut}"),
-        Drawn(listed, f"Each answer is listed where it belongs the most.{cut}"),
+        Drawn(panels.render("groups", groups), f"Each answer is listed where it belongs the most.{cut}"),
     ]
 
 

@@ -22,8 +22,7 @@ TOKENIZERS = {
 }
 # Tokenizers of scripts that have no spaces.
 CHARACTERS = ("char", "zh")
-# Orders of n-grams, and tokens that are marked: a browser is slow with more.
-MOST_ORDERS, _MOST_TOKENS = 5, 800
+MOST_ORDERS = 5
 # Labels of repeated phrases by their lengths.
 _LABELS = ("single", *(f"{n} in a row" for n in range(2, MOST_ORDERS + 1)))
 # Orders of the words, whose mean is compared with the texts as they are written.
@@ -193,15 +192,8 @@ def phrases(texts: list[list[str]], order: int) -> dict[tuple[str, ...], set[int
 def marked(texts: list[list[str]], order: int, caption: str, series: int) -> Drawn:
     """Return the texts with their repeated phrases, of at most `order` words, marked by length."""
     repeated = phrases(texts, order)
-    shown: list[list[tuple[str, int]]] = []
-    n_shown = 0
-    for tokens in texts:
-        n_shown += len(tokens)
-        if n_shown > _MOST_TOKENS:
-            break
-        shown.append(pieces_of(tokens, repeated, order))
-    content = panels.render("marked", shown, _LABELS[:order], series)
-    return Drawn(content, caption + sets.first_of(len(shown), len(texts)))
+    shown = [pieces_of(tokens, repeated, order) for tokens in texts]
+    return Drawn(panels.render("marked", shown, _LABELS[:order], series), caption)
 
 
 def pieces_of(tokens: list[str], repeated: Container[tuple[str, ...]], order: int) -> list[tuple[str, int]]:

@@ -23,8 +23,6 @@ INFO = (
 )
 # Without a calibrated threshold, the slider begins at the threshold of the map.
 FIRST_SAME = SAME if scoring.is_default() else min(round(scoring.near(semantic_entropy), 2), MOST_SAME)
-# Classes of a set, and texts of a class, that are listed.
-MOST_CLASSES, MOST_CHIPS = 12, 6
 # Smaller differences of scores are not named.
 EQUAL = 0.005
 
@@ -79,18 +77,14 @@ def score(rows: list[inputs.Row], prompt: str, markers: bool, same: float) -> Re
 def classes_panel(given: sets.Sets, shown: Sequence[int], classes: list[list[int]], same: float) -> Drawn:
     """Return the texts of each set, class by class, the largest first, and a caption."""
     groups = []
-    total = 0
     for series, i in enumerate(shown):
         members: dict[int, list[str]] = {}
         for text, label in zip(given.texts[i], classes[i], strict=True):
             members.setdefault(label, []).append(text)
-        total += len(members)
-        largest = sorted(members.values(), key=len, reverse=True)[: MOST_CLASSES // len(shown)]
-        for texts in largest:
+        for texts in sorted(members.values(), key=len, reverse=True):
             groups.append((panels.count(len(texts), "text"), [(given.name(i), texts, series)]))
-    cut = sets.first_of(len(groups), total, "classes", "largest")
-    caption = f"All texts of a class have cosines of at least {same:g} with each other.{cut}"
-    return Drawn(panels.render("groups", groups, MOST_CHIPS), caption)
+    caption = f"All texts of a class have cosines of at least {same:g} with each other."
+    return Drawn(panels.render("groups", groups), caption)
 
 
 def api(texts: list[list[str]], same: float = FIRST_SAME, contexts: list[str] | None = None) -> dict[str, Any]:

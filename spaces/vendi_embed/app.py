@@ -48,13 +48,12 @@ def score(rows: list[inputs.Row], prompt: str, markers: bool, q: float) -> Resul
         headline = headline_of(value, n, unrelated or n)
         if unseen[i]:
             headline = f"{headline.rstrip('.')}, as the model sees it."
-        card = panels.Card("", headline, value, f"of {n}", ends=("1: all the same", f"{n}: all different"))
-        if n > 1:
-            card = card._replace(meter=(value - 1) / (n - 1))
+        ends = ("1: all the same", f"{n}: all different")
+        meter = (value - 1) / (n - 1) if n > 1 else None
         if unrelated is None:
-            return card
+            return panels.Card("", headline, value, f"of {n}", "", meter, ends=ends)
         beside = f"{panels.in_words(n).capitalize()} unrelated sentences score {unrelated:.2f}."
-        return card._replace(meaning=beside, mark=(unrelated - 1) / (n - 1))
+        return panels.Card("", headline, value, f"of {n}", beside, meter, (unrelated - 1) / (n - 1), ends)
 
     pictures = sets.figures(vendi_embed, given, shown, scored.similarity, near, prompt)
     pictures.append(sets.text_bars(given, shown, adds, "adds to the score", sets.ADDS))
