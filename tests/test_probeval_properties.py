@@ -22,8 +22,7 @@ PIPELINES = [
     {"clustering": "soft", "rarefy": 1},
     {"clustering": "hac", "matcher": "soft"},
     {"clustering": "hac", "linkage": "ward", "parity": True},
-    {"clustering": "xmeans"},
-    {"clustering": "gmeans", "matcher": "gp"},
+    {"clustering": "hac", "matcher": "gp"},
     {"clustering": "none", "rarefy": 1, "rarefy_people": 1},
 ]
 counts = st.integers(1, 4)
