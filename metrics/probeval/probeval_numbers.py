@@ -244,18 +244,13 @@ def _symbol(said: str, parts: list[Part], rest: str) -> str:
 def _value(kind: str, digits: str) -> Fraction:
     """Return the value of a number in digits, of a fraction, or of a time of day in hours."""
     if kind == "clock":
-        value = Fraction(0)
-        for power, part in enumerate(digits.split(":")):
-            value += Fraction(int(part), 60**power)
-        return value
+        return sum((Fraction(int(part), 60**power) for power, part in enumerate(digits.split(":"))), Fraction(0))
     if kind == "fraction":
         whole, _, fraction = digits.rpartition(" ")
         above, below = (int(part) for part in fraction.split("/"))
         # A division by zero has no value: one that no other number has.
         return int(whole or 0) + (Fraction(above, below) if below else Fraction(above, 10**_MOST_DIGITS + 1))
-    whole, _, decimals = digits.replace(",", "").partition(".")
-    value = Fraction(int(whole or 0))
-    return value + Fraction(int(decimals), 10 ** len(decimals)) if decimals else value
+    return Fraction(digits.replace(",", ""))
 
 
 class Quantity(NamedTuple):
