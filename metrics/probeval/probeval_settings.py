@@ -43,8 +43,8 @@ class ProbevalSettings(EncoderSettings):
         '`"cosine"`: the largest cosine with an answer of the cluster. `"wordnet"`: the share of parts of two '
         'phrases that are equal or share a synset. `"gp"`: Gaussian-process regression from embeddings. '
         '`"human"`: given by `labels`. `"auto"`: `"soft"` for soft clusters, otherwise `"cosine"`. Ties are '
-        "split evenly. Answers never match if they are opposites (yes and no, antonyms, a negating word or prefix), or "
-        "if their numbers, signs, symbols, units of time, vowel signs or tone marks differ.",
+        "split evenly. Answers never match if they are opposites, or if their numbers, signs, symbols, units of time, "
+        "vowel signs or tone marks differ.",
     )
     threshold: float | None = setting(
         None,
@@ -52,8 +52,8 @@ class ProbevalSettings(EncoderSettings):
         low=0,
         high=1,
         help="`float` in [0, 1]: minimum score of a match. Default: 0.55 for cosine, 0.5 for WordNet, and more "
-        "than 0.2 for gp. For soft, 0.475: the probability at which half of an answer is `wrong`; that share "
-        "falls from 1 to 0 within 0.125 of it. Other models need other thresholds.",
+        "than 0.2 for gp. For soft, 0.475: the probability at which half of an answer is `wrong`. Other models need "
+        "other thresholds.",
     )
     smoothing: float = setting(
         1.0,
