@@ -113,10 +113,11 @@ def rows_of_texts(n_sets, bad):
     return [{**row, "text": row["text"] and f"{row['text']} {WORDS[i % 4]}"} for i, row in enumerate(rows)]
 
 
-@pytest.mark.parametrize(
-    ("name", "grouping"),
-    [*((name, GROUPINGS[1]) for name in KINDS), ("data.jsonl", GROUPINGS[0]), ("data.csv", GROUPINGS[0])],
-)
+KINDS_GROUPED = [(name, GROUPINGS[1]) for name in KINDS]
+KINDS_GROUPED += [(name, GROUPINGS[0]) for name in ("data.jsonl", "data.csv")]
+
+
+@pytest.mark.parametrize(("name", "grouping"), KINDS_GROUPED)
 def test_a_bad_row_makes_its_own_set_bad(tmp_path, name, grouping):
     rows = rows_of_equal_texts(20, bad=[1, 31, 33])
     if name == "data.csv" and "--id-key" in grouping:
@@ -138,13 +139,11 @@ def test_a_bad_row_makes_its_own_set_bad(tmp_path, name, grouping):
     assert re.findall(r"\d+", bad[0]["error"])[:3] == [str(number + shift) for number in (1, 4, 2)]
 
 
-@pytest.mark.parametrize(
-    ("options", "value"),
-    [
-        *((options, None) for options in (*GROUPINGS, ("--one-set",))),
-        *((GROUPINGS[1], value) for value in ("good", 1.5, True, "")),
-    ],
-)
+MISSING = [(options, None) for options in (*GROUPINGS, ("--one-set",))]
+MISSING += [(GROUPINGS[1], value) for value in ("good", 1.5, True, "")]
+
+
+@pytest.mark.parametrize(("options", "value"), MISSING)
 def test_a_missing_quality_is_that_of_its_row_only(tmp_path, options, value):
     rows = [{**row, "id": i, "q": 0.5} for i, row in enumerate(rows_of_texts(5, bad=[]))]
     rows[6]["q"] = value
