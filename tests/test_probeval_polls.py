@@ -1,13 +1,11 @@
 """Answers of polls, opposites, and decisions of probeval that must not hang on rounding."""
 
-import itertools
 import warnings
 from collections import Counter
 
 import numpy as np
 import pytest
 from scipy.stats import ortho_group
-from sklearn.metrics import adjusted_rand_score
 
 from tests.conftest import own_data
 from tests.references import probeval as reference
@@ -66,10 +64,6 @@ def test_options_of_a_poll_are_counted_as_by_hand(probeval, people, model):
         assert result["probeval"] == pytest.approx(by_hand(people, model, smoothing=0), abs=1e-9)
 
 
-def test_by_hand_is_what_a_calculator_gives():
-    assert [by_hand(*poll) for poll in POLLS[:2]] == pytest.approx([1.472, 4.525], abs=5e-4)
-
-
 @pytest.mark.parametrize(
     "option", [{"rarefy": 5}, {"rarefy_people": 5}, {"debias": True}, {"clustering": "hac", "parity": True}]
 )
@@ -92,18 +86,22 @@ def test_opposites_are_found(pair, expected):
     assert opposite_pairs(pair, pair).tolist() == [[False, expected], [expected, False]]
 
 
-PIPELINES = [{}, {"clustering": "none"}, {"clustering": "hac"}, {"clustering": "xmeans"}, {"matcher": "gp"}]
+PIPELINES = [{}, {"clustering": "none"}, {"clustering": "hac"}, {"matcher": "gp"}]
 PIPELINES += [{"matcher": "wordnet"}, {"clustering": "none", "matcher": "soft"}, {"clustering": "human"}]
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=str)
-@pytest.mark.parametrize("said", [pair[i] for pair in OPPOSITES[:10:3] for i in (0, 1)])
-def test_an_opposite_that_nobody_said_is_wrong(probeval, pipeline, said):
-    (other,) = {*itertools.chain.from_iterable(p for p in OPPOSITES if said in p)} - {said}
-    people = [[{"text": other, "count": 100, "cluster": "1"}]]
-    result = probeval.compute(predictions=[[said] * 100], references=people, **pipeline)
+def test_an_opposite_that_nobody_said_is_wrong(probeval, pipeline):
+    predictions = []
+    references = []
+    for first, second in OPPOSITES[:10:3]:
+        for said, other in ((first, second), (second, first)):
+            predictions.append([said] * 100)
+            references.append([{"text": other, "count": 100, "cluster": "1"}])
+    result = probeval.compute(predictions=predictions, references=references, **pipeline)
     assert result["wrong_rate"] == 1
-    assert result["probeval"] == pytest.approx(reference.kl(["1"] * 100, ["w"] * 100, ["1", "w"]))
+    expected = reference.kl(["1"] * 100, ["w"] * 100, ["1", "w"])
+    assert result["scores"] == pytest.approx([expected] * len(predictions))
 
 
 def test_parity_matches_opposites_as_the_original_does(probeval):
@@ -160,15 +158,13 @@ def test_answers_in_no_cluster_are_named_or_kept(probeval):
 # Ties.
 
 
-@pytest.mark.parametrize("text", ["kettle", "Something odd, isn't it?", "an electric kettle", "日本語", "x" * 300, "!"])
 @pytest.mark.parametrize("clustering", ["human", "none", "hac"])
-def test_an_answer_of_people_matches_at_any_threshold(probeval, text, clustering):
-    people = [[{"text": text, "cluster": "1"}, {"text": "pot", "cluster": "2"}]]
-    for matcher in ("cosine", "soft"):
-        result = probeval.compute(
-            predictions=[[text]], references=people, clustering=clustering, matcher=matcher, threshold=1.0
-        )
-        assert result["wrong_rate"] == 0
+@pytest.mark.parametrize("matcher", ["cosine", "soft"])
+def test_an_answer_of_people_matches_at_any_threshold(probeval, clustering, matcher):
+    texts = ("kettle", "Something odd, isn't it?", "an electric kettle", "日本語", "x" * 300, "!")
+    people = [[{"text": text, "cluster": "1"}, {"text": "pot", "cluster": "2"}] for text in texts]
+    given = {"predictions": [[text] for text in texts], "references": people}
+    assert probeval.compute(**given, clustering=clustering, matcher=matcher, threshold=1.0)["wrong_rate"] == 0
 
 
 @pytest.mark.discrete
@@ -180,7 +176,6 @@ def test_no_decision_hangs_on_rounding(rng, noise):
     apart = np.array([[0.5, 0.5, 0.0], [0.4, 0.1, 0.5], [0.1, 0.1, 0.8]])
     probability = np.array([[1.0, 0.5, 0.2], [0.5, 1.0, 0.5], [0.2, 0.5, 1.0]])
     corners = np.eye(4)[:3]
-    twice = np.repeat(np.eye(6)[:3], 2, axis=0)
     for _ in range(20):
         for strict in (False, True):
             np.testing.assert_array_equal(assign(shake(tied), 0.55, strict=strict), assign(tied, 0.55, strict=strict))
@@ -190,10 +185,6 @@ def test_no_decision_hangs_on_rounding(rng, noise):
         turn = ortho_group.rvs(4, random_state=rng)
         assert hac(shake(corners @ turn), "average", float(np.sqrt(2))).tolist() == [0, 0, 0]
         assert len(set(hac(shake(corners @ turn), "complete", 1.0))) == 3
-        six = ortho_group.rvs(6, random_state=rng)
-        for method in (xmeans, gmeans):
-            actual = [method(rows, np.full(6, 9.0), 0) for rows in (twice, shake(twice @ six))]
-            assert adjusted_rand_score(*actual) == 1
         # An answer as near to two clusters is divided among both.
         middle = (corners[0] + corners[1]) / np.sqrt(2)
         scores = gp_scores(shake(middle[None] @ turn), shake(corners @ turn), np.eye(3))

@@ -64,8 +64,7 @@ _KWARGS_DESCRIPTION = (
         "predictions (`list`): the model's answers to each question: a list of strings, in which repeated answers "
         'count; a list of `{"text", "count"}` or of pairs `(text, count)`; a dict from answers to counts; or '
         '`{"id", "answers"}` with one of these. All predictions can be a dict from question ids to answers. A flat '
-        'list of strings or pairs is one question. Counts may be shares of a `"total"`, the number of answers, beside '
-        '`"answers"`; percentages without one are counts of 100 answers.',
+        'list of strings or pairs is one question. Counts may be shares of a `"total"` beside `"answers"`.',
         'references (`list`): people\'s answers to each question, in the same forms. An answer may have a `"cluster"`, '
         'a string or an integer; an item may have a `"question"`, its `"sentence"` and its `"slot"`. References are '
         "matched to predictions by id, or by position without ids.",
@@ -89,10 +88,9 @@ Returns:
     skipped (`dict`): only with `unknown="skip"` or `missing="skip"`. The ids
         left out, `"unknown"` and `"missing"`.
     details (`list[dict]`): only with `details=True`. For each question `id`,
-        `score`, `n_answers`, `coverage`, `wrong_rate`, `n_clusters`,
-        `distribution_entropy`, `gold_distribution`, `model_distribution`,
-        `smoothing` of each cluster, `clusters`, and the clusters of each answer
-        of people, `gold_assignments`, and of the model, `assignments`.
+        its results, `gold_distribution`, `model_distribution`, `smoothing` of
+        each cluster, `clusters`, and the clusters of each answer of people,
+        `gold_assignments`, and of the model, `assignments`.
 """
     + describe_results("question", {"": "probeval"})
     + """

@@ -138,7 +138,7 @@ def parse_row(item: Any, side: str, where: str) -> dict:
     if isinstance(answers, Mapping):
         answers = [{"text": text, "count": count} for text, count in answers.items()]
     answers = as_list(answers, f"{where}: answers", "a list of answers")
-    parsed = _parse_answers(answers, side, where)
+    parsed = [_answer(answer, side, f"{where}, answer {i}") for i, answer in enumerate(answers)]
     if item.get("total") is not None or not _is_share(answers, parsed):
         parsed = [answer for answer in parsed if answer["count"]]
     if side == "references" and not parsed:
@@ -149,20 +149,6 @@ def parse_row(item: Any, side: str, where: str) -> dict:
         # Without the rounding of shares.
         parsed = [{**answer, "count": plain_count(round(answer["count"] / whole * total, 9))} for answer in parsed]
     return {"id": name, **texts, "answers": parsed}
-
-
-def _parse_answers(answers: list, side: str, where: str) -> list[dict]:
-    """Convert the answers to a question: each different text once."""
-    parsed = []
-    texts = dict[str, dict]()
-    for i, answer in enumerate(answers):
-        row = texts.get(answer) if isinstance(answer, str) else None
-        if row is None:
-            row = _answer(answer, side, f"{where}, answer {i}")
-            if isinstance(answer, str):
-                texts[answer] = row
-        parsed.append(row)
-    return parsed
 
 
 def _is_share(answers: list, parsed: list[dict]) -> bool:

@@ -32,6 +32,7 @@ _PAST = {("half", "past"): Fraction(1, 2), ("quarter", "past"): Fraction(1, 4), 
 _BEFORE_SECOND = frozenset(["a", "per", "every", "each", "split"])
 _ARTICLES = ("a", "an")
 _LEAST_YEAR, _LEAST_TENS, _NOON = 10, 20, 12
+_LOOK_AHEAD = 8  # parts, at most, from a place on that are compared with a phrase
 
 # Units: names, separated by spaces, of a unit of a dimension, and its size. Dimensions do not compare.
 _UNITS = """
@@ -73,7 +74,7 @@ yen 1: ¥ yen
 rupees 1: ₹ rupee rupees
 """
 # Of time, which count without a number, too, where their names are not abbreviations.
-_TIME = ("time", "calendar")
+TIME = ("time", "calendar")
 _ABBREVIATIONS = "sec secs min mins hr hrs h wk wks yr yrs"
 _SHORT = frozenset(_ABBREVIATIONS.split())
 # Words before a unit in the singular, as in "once a day".
@@ -174,7 +175,7 @@ def plain_word(word: str) -> str:
     return word.removesuffix("'s").replace(".", "")
 
 
-def read_parts(text: str) -> list[Part]:
+def _read_parts(text: str) -> list[Part]:
     """Divide an answer into words, numbers, signs and symbols, without other punctuation."""
     parts: list[Part] = []
     shape = letters_for_marks(text)
@@ -243,18 +244,13 @@ def _symbol(said: str, parts: list[Part], rest: str) -> str:
 def _value(kind: str, digits: str) -> Fraction:
     """Return the value of a number in digits, of a fraction, or of a time of day in hours."""
     if kind == "clock":
-        value = Fraction(0)
-        for power, part in enumerate(digits.split(":")):
-            value += Fraction(int(part), 60**power)
-        return value
+        return sum((Fraction(int(part), 60**power) for power, part in enumerate(digits.split(":"))), Fraction(0))
     if kind == "fraction":
         whole, _, fraction = digits.rpartition(" ")
         above, below = (int(part) for part in fraction.split("/"))
         # A division by zero has no value: one that no other number has.
         return int(whole or 0) + (Fraction(above, below) if below else Fraction(above, 10**_MOST_DIGITS + 1))
-    whole, _, decimals = digits.replace(",", "").partition(".")
-    value = Fraction(int(whole or 0))
-    return value + Fraction(int(decimals), 10 ** len(decimals)) if decimals else value
+    return Fraction(digits.replace(",", ""))
 
 
 class Quantity(NamedTuple):
@@ -281,52 +277,37 @@ class Quantity(NamedTuple):
         return f"{self.bound}{self.value * size}{'th' if self.is_ordinal else ''}{dimension}"
 
 
-class Numbers(NamedTuple):
-    """An answer with its numbers read.
+def read_numbers(text: str) -> tuple[list[Quantity | Part], set[Unit]]:
+    """Read an answer as quantities and the parts that belong to none, from left to right.
 
-    pieces : quantities, and the parts that belong to none
-    units : its units of time
-    bare : those without a number: "hours", "every day"
+    Returns the units of time without a number, too: "hours", "every day".
     """
-
-    pieces: list[Quantity | Part]
-    units: frozenset[Unit]
-    bare: frozenset[Unit]
-
-
-def read_numbers(parts: list[Part]) -> Numbers:
-    """Read the numbers in the parts of an answer, from left to right."""
+    parts = _read_parts(text)
+    n_parts = len(parts)
+    # What is read after the last part, and before the first.
+    parts += [Part("", "")] * _LOOK_AHEAD
     pieces: list[Quantity | Part] = []
     bare = set[Unit]()
     place = 0
-    while place < len(parts):
+    while place < n_parts:
         has_number = any(isinstance(piece, Quantity) for piece in pieces)
         quantity, end = _quantity(parts, place, has_number)
         if quantity is None:
             unit = _bare_unit(parts, place)
-            bare |= {unit} if unit else set()
+            if unit is not None:
+                bare.add(unit)
             pieces.append(parts[place])
             place += 1
         else:
             pieces.append(quantity)
             place = end
-    units = {piece.unit for piece in pieces if isinstance(piece, Quantity) and piece.unit}
-    timed = {unit for unit in units if unit.dimension in _TIME}
-    return Numbers(pieces, frozenset(bare | timed), frozenset(bare))
-
-
-def _text(parts: list[Part], place: int) -> str:
-    return parts[place].text if 0 <= place < len(parts) else ""
-
-
-def _kind(parts: list[Part], place: int) -> str:
-    return parts[place].kind if 0 <= place < len(parts) else ""
+    return pieces, bare
 
 
 def _phrase(parts: list[Part], place: int, phrases: Sequence[tuple[tuple[str, ...], str]]) -> tuple[str, int]:
     """Find the longest known phrase at a place; returns its value and its end."""
     for phrase, sign in phrases:
-        if all(_text(parts, place + i) == word for i, word in enumerate(phrase)):
+        if all(parts[place + i].text == word for i, word in enumerate(phrase)):
             return sign, place + len(phrase)
     return "", place
 
@@ -334,13 +315,13 @@ def _phrase(parts: list[Part], place: int, phrases: Sequence[tuple[tuple[str, ..
 def _quantity(parts: list[Part], place: int, has_number: bool) -> tuple[Quantity | None, int]:
     """Read a number with its bound, sign and unit: "less than 5 minutes", "-5 °C", "$5", "half past 3"."""
     bound, place = _phrase(parts, place, _BEFORE)
-    more = _PAST.get((_text(parts, place), _text(parts, place + 1)), Fraction(0))
+    more = _PAST.get((parts[place].text, parts[place + 1].text), Fraction(0))
     if more:
         place += 2
-    is_negative = _kind(parts, place) == "minus" or _text(parts, place) in ("minus", "negative")
+    is_negative = parts[place].kind == "minus" or parts[place].text in ("minus", "negative")
     if is_negative:
         place += 1
-    unit = UNITS.get(_text(parts, place)) if _kind(parts, place) == "symbol" else None
+    unit = UNITS.get(parts[place].text) if parts[place].kind == "symbol" else None
     if unit:
         place += 1
     number = _number(parts, place, has_number)
@@ -355,12 +336,12 @@ def _quantity(parts: list[Part], place: int, has_number: bool) -> tuple[Quantity
         if unit is None:
             unit, end = _unit(parts, end)
     value = number.value + more
-    is_time_of_day = _kind(parts, place) == "clock" and unit is None
+    is_time_of_day = parts[place].kind == "clock" and unit is None
     if is_time_of_day or (unit and unit.dimension in DAY_PARTS):
         value, unit = _in_twelve_hours(value, unit)
     if not bound:
         bound, end = _phrase(parts, end, _AFTER)
-    if not bound and _kind(parts, end) == "sign" and _text(parts, end) == "+":
+    if not bound and parts[end].kind == "sign" and parts[end].text == "+":
         bound = "≥"
         end += 1
     return Quantity(-value if is_negative else value, unit, bound, number.is_ordinal), end
@@ -376,9 +357,9 @@ class _Number(NamedTuple):
 
 def _number(parts: list[Part], place: int, has_number: bool) -> _Number | None:
     """Read a number without its unit, in digits or words."""
-    kind = _kind(parts, place)
-    word = _text(parts, place)
-    following = _text(parts, place + 1)
+    kind = parts[place].kind
+    word = parts[place].text
+    following = parts[place + 1].text
     if kind in _NUMBERS:
         value = parts[place].value
         if following == "k" and parts[place + 1].is_attached:
@@ -393,26 +374,26 @@ def _number(parts: list[Part], place: int, has_number: bool) -> _Number | None:
     if word == "half":
         # "half an hour", "half a million"
         end = place + 2 if following in _ARTICLES else place + 1
-        is_of = _text(parts, end) in _MULTIPLES or _text(parts, end) in UNITS
+        is_of = parts[end].text in _MULTIPLES or parts[end].text in UNITS
         return _multiplied(Fraction(1, 2), parts, end if is_of else place + 1)
     if word in _ARTICLES and following in UNITS:
         # "3 times a day" has one number.
-        is_one = UNITS[following].dimension in _TIME and following not in _SHORT and not has_number
+        is_one = UNITS[following].dimension in TIME and following not in _SHORT and not has_number
         return _Number(Fraction(1), place + 1) if is_one else None
     return _in_words(parts, place)
 
 
 def _multiplied(value: Fraction, parts: list[Part], place: int) -> _Number:
     """Multiply a number by the magnitudes after it: "2 million"."""
-    while _text(parts, place) in _MULTIPLES:
-        value *= _MULTIPLES[_text(parts, place)]
+    while parts[place].text in _MULTIPLES:
+        value *= _MULTIPLES[parts[place].text]
         place += 1
     return _Number(value, place)
 
 
 def _in_words(parts: list[Part], place: int) -> _Number | None:
     """Read a number in words: "two million", "a hundred and five", "three thousand two hundred"."""
-    is_unit = _text(parts, place) == "second" and _text(parts, place - 1) in _BEFORE_SECOND
+    is_unit = parts[place].text == "second" and parts[place - 1].text in _BEFORE_SECOND
     group = None if is_unit else _below_thousand(parts, place)
     if group is None:
         return None
@@ -420,16 +401,16 @@ def _in_words(parts: list[Part], place: int) -> _Number | None:
     least = max(_MAGNITUDES.values()) + 1
     is_ordinal = False
     while group is not None and not is_ordinal:
-        magnitude = _MAGNITUDES.get(_text(parts, group.end), 1)
+        magnitude = _MAGNITUDES.get(parts[group.end].text, 1)
         if magnitude >= least:
             break
         total += group.value * magnitude
         place = group.end + (magnitude > 1)
         is_ordinal = group.is_ordinal
         least = magnitude
-        start = place + 1 if _text(parts, place) == "and" else place
+        start = place + 1 if parts[place].text == "and" else place
         group = _below_thousand(parts, start) if magnitude > 1 else None
-    if _text(parts, place) == "dozen":
+    if parts[place].text == "dozen":
         return _Number(total * 12, place + 1)
     return _Number(total, place, is_ordinal)
 
@@ -439,8 +420,8 @@ def _below_thousand(parts: list[Part], place: int) -> _Number | None:
     number = _below_hundred(parts, place)
     if number is None or number.is_ordinal:
         return number
-    if _text(parts, number.end) == "hundred":
-        start = number.end + 2 if _text(parts, number.end + 1) == "and" else number.end + 1
+    if parts[number.end].text == "hundred":
+        start = number.end + 2 if parts[number.end + 1].text == "and" else number.end + 1
         rest = _below_hundred(parts, start)
         if rest is None:
             return _Number(number.value * 100, number.end + 1)
@@ -452,15 +433,15 @@ def _below_thousand(parts: list[Part], place: int) -> _Number | None:
 
 
 def _below_hundred(parts: list[Part], place: int) -> _Number | None:
-    word = _text(parts, place)
-    if word in _ARTICLES and _text(parts, place + 1) in _MULTIPLES:
+    word = parts[place].text
+    if word in _ARTICLES and parts[place + 1].text in _MULTIPLES:
         return _Number(Fraction(1), place + 1)
     if word in _ORDERED:
         return _Number(Fraction(_ORDERED[word]), place + 1, is_ordinal=True)
     if word not in _CARDINALS:
         return None
     value = _CARDINALS[word]
-    following = _text(parts, place + 1)
+    following = parts[place + 1].text
     if value >= _LEAST_TENS and 0 < _ORDERED.get(following, 0) < _LEAST_YEAR:
         return _Number(Fraction(value + _ORDERED[following]), place + 2, is_ordinal=True)
     if value >= _LEAST_TENS and 0 < _CARDINALS.get(following, 0) < _LEAST_YEAR:
@@ -470,8 +451,8 @@ def _below_hundred(parts: list[Part], place: int) -> _Number | None:
 
 def _unit(parts: list[Part], place: int) -> tuple[Unit | None, int]:
     """Read the unit at a place, and its end."""
-    word = _text(parts, place)
-    following = _text(parts, place + 1)
+    word = parts[place].text
+    following = parts[place + 1].text
     if word in DAY_PARTS:
         return Unit(word, 1), place + 1
     if word in ("degree", "degrees") and following in _SCALES:
@@ -492,11 +473,11 @@ def _in_twelve_hours(hours: Fraction, unit: Unit | None) -> tuple[Fraction, Unit
 
 def _bare_unit(parts: list[Part], place: int) -> Unit | None:
     """Find a unit of time without a number, in the plural, or after a word such as "every"."""
-    word = _text(parts, place)
+    word = parts[place].text
     if word in _EVERY:
         return UNITS[_EVERY[word]]
     unit = UNITS.get(word)
-    if unit is None or unit.dimension not in _TIME or word in _SHORT:
+    if unit is None or unit.dimension not in TIME or word in _SHORT:
         return None
     is_plural = word.endswith("s")
-    return unit if is_plural or _text(parts, place - 1) in _BARE else None
+    return unit if is_plural or parts[place - 1].text in _BARE else None

@@ -9,14 +9,13 @@ from .probeval_clusters import LINKAGES
 from .probeval_formats import UNPAIRED
 from .probeval_sampling import DRAWS
 
-CLUSTERINGS = ("auto", "human", "soft", "hac", "xmeans", "gmeans", "none")
+CLUSTERINGS = ("auto", "human", "soft", "hac", "none")
 MATCHERS = ("cosine", "exact", "wordnet", "gp", "human", "soft", "auto")
 # The lowest score of a match: for soft the probability at which half of an answer matches; for cosine chosen for
 # MiniLM; for gp the original's.
 THRESHOLDS = {"soft": 0.475, "cosine": 0.55, "wordnet": 0.5, "gp": 0.2}
 # Matchers by which an answer either belongs to a cluster or does not: they have no threshold.
 CERTAIN = ("exact", "human")
-_LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn uses
 _LARGEST_SMOOTHING = 1e300  # times the number of clusters, more is infinite in float64
 
 
@@ -30,10 +29,9 @@ class ProbevalSettings(EncoderSettings):
         choices=CLUSTERINGS,
         help='`str`: `"human"`: people\'s clusters. `"soft"`: answers belong to clusters by degrees, by the '
         'probability that people put them together. `"hac"`: agglomerative clustering of embeddings. '
-        '`"xmeans"`, `"gmeans"`: k-means that chooses k, at most 20. `"none"`: a cluster for each distinct '
-        'answer. `"auto"`: `"human"` if every reference answer has a cluster, otherwise `"soft"`, or `"none"` '
-        'if `matcher` is `"exact"`, or `"hac"` if `parity`, `linkage`, `distance` or another `matcher` than '
-        '`"soft"` is passed.',
+        '`"none"`: a cluster for each distinct answer. `"auto"`: `"human"` if every reference answer has a cluster, '
+        'otherwise `"soft"`, or `"none"` if `matcher` is `"exact"`, or `"hac"` if `parity`, `linkage`, `distance` or '
+        'another `matcher` than `"soft"` is passed.',
     )
     matcher: str = setting(
         "auto",
@@ -45,8 +43,8 @@ class ProbevalSettings(EncoderSettings):
         '`"cosine"`: the largest cosine with an answer of the cluster. `"wordnet"`: the share of parts of two '
         'phrases that are equal or share a synset. `"gp"`: Gaussian-process regression from embeddings. '
         '`"human"`: given by `labels`. `"auto"`: `"soft"` for soft clusters, otherwise `"cosine"`. Ties are '
-        "split evenly. Answers never match if they are opposites (yes and no, antonyms, a negating word or prefix), or "
-        "if their numbers, signs, symbols, units of time, vowel signs or tone marks differ.",
+        "split evenly. Answers never match if they are opposites, or if their numbers, signs, symbols, units of time, "
+        "vowel signs or tone marks differ.",
     )
     threshold: float | None = setting(
         None,
@@ -54,8 +52,8 @@ class ProbevalSettings(EncoderSettings):
         low=0,
         high=1,
         help="`float` in [0, 1]: minimum score of a match. Default: 0.55 for cosine, 0.5 for WordNet, and more "
-        "than 0.2 for gp. For soft, 0.475: the probability at which half of an answer is `wrong`; that share "
-        "falls from 1 to 0 within 0.125 of it. Other models need other thresholds.",
+        "than 0.2 for gp. For soft, 0.475: the probability at which half of an answer is `wrong`. Other models need "
+        "other thresholds.",
     )
     smoothing: float = setting(
         1.0,
@@ -96,7 +94,6 @@ class ProbevalSettings(EncoderSettings):
     distance: float = setting(
         0.95, parse_number, low=0, help='`float`: for `"hac"`: the Euclidean distance at which the tree is cut.'
     )
-    seed: int = setting(0, parse_count, low=0, high=_LARGEST_SEED, help='`int`: for `"xmeans"` and `"gmeans"`.')
     labels: Any = setting(
         None,
         given=TEXT,
@@ -137,15 +134,13 @@ class ProbevalSettings(EncoderSettings):
     @property
     def needs_embeddings(self) -> bool:
         """True if embeddings are compared."""
-        return self.clustering in ("soft", "hac", "xmeans", "gmeans") or self.matcher in ("soft", "cosine", "gp")
+        return self.clustering in ("soft", "hac") or self.matcher in ("soft", "cosine", "gp")
 
     def signed_pipeline(self) -> dict[str, object]:
         """Return the signature entries of all settings of a question's score, without the encoder."""
         signed: dict[str, object] = {"clustering": self.clustering}
         if self.clustering == "hac":
             signed |= {"linkage": self.linkage, "distance": self.distance}
-        if self.clustering in ("xmeans", "gmeans"):
-            signed["seed"] = self.seed
         signed["matcher"] = self.matcher
         if self.matcher not in CERTAIN:
             signed["threshold"] = self.threshold

@@ -7,7 +7,6 @@ numbers, signs, symbols, units of time, vowel signs or tone marks differ never d
 
 import re
 import unicodedata
-from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from rapidfuzz import fuzz
 
-from .probeval_numbers import Quantity, Unit, letters_for_marks, plain_word, read_numbers, read_parts
+from .probeval_numbers import TIME, Quantity, Unit, letters_for_marks, plain_word, read_numbers
 from .probeval_wordnet import STOP_WORDS
 
 _QUOTES = {"'": "`´‘’‚‛′ʼʹ‹›", '"': "“”„‟″〝〞〟«»「」『』"}
@@ -129,8 +128,8 @@ class Details(NamedTuple):
     """
 
     quantities: list[Quantity]
-    units: frozenset[Unit]
-    bare: frozenset[Unit]
+    units: set[Unit]
+    bare: set[Unit]
     signs: dict[str, str]
     symbols: list[str]
     words: list[str]
@@ -163,28 +162,30 @@ class Details(NamedTuple):
 
 def _read_details(text: str) -> tuple[str, Details | None]:
     """Return a folded answer without spaces and punctuation, and its numbers, signs and symbols."""
-    numbers = read_numbers(read_parts(text))
+    pieces, bare = read_numbers(text)
     squeezed = []
+    quantities = []
     signs: dict[str, str] = {}
     symbols = []
     plain = []
-    for piece in numbers.pieces:
+    for piece in pieces:
         if isinstance(piece, Quantity):
             squeezed.append(f"|{piece.form()}|")
-        elif piece.kind == "word":
+            quantities.append(piece)
+            continue
+        if piece.kind == "word":
             squeezed.append(piece.text)
             plain.append(piece.text)
-        else:
-            squeezed.append(f"|{piece.text}|")
-            if piece.kind == "sign":
-                signs[plain[-1] if plain else ""] = piece.text
-            elif piece.text not in _PLAIN_SYMBOLS:
-                symbols.append(piece.text)
-    quantities = [piece for piece in numbers.pieces if isinstance(piece, Quantity)]
-    if not (quantities or numbers.bare or signs or symbols):
+            continue
+        squeezed.append(f"|{piece.text}|")
+        if piece.kind == "sign":
+            signs[plain[-1] if plain else ""] = piece.text
+        elif piece.text not in _PLAIN_SYMBOLS:
+            symbols.append(piece.text)
+    if not (quantities or bare or signs or symbols):
         return "".join(squeezed) or text, None
-    details = Details(quantities, numbers.units, numbers.bare, signs, sorted(symbols), plain)
-    return "".join(squeezed), details
+    units = bare | {quantity.unit for quantity in quantities if quantity.unit and quantity.unit.dimension in TIME}
+    return "".join(squeezed), Details(quantities, units, bare, signs, sorted(symbols), plain)
 
 
 def equal_pairs(texts: Sequence[str], gold: Sequence[str]) -> np.ndarray:
@@ -192,10 +193,8 @@ def equal_pairs(texts: Sequence[str], gold: Sequence[str]) -> np.ndarray:
 
     They are equal but for case, punctuation, spaces, and how numbers are written.
     """
-    different = {words(text).squeezed for text in gold}
-    places = {text: i for i, text in enumerate(different)}
-    reference = np.array([places[words(text).squeezed] for text in gold])
-    given = np.array([places.get(words(text).squeezed, -1) for text in texts])
+    given = np.array([words(text).squeezed for text in texts], dtype=object)
+    reference = np.array([words(text).squeezed for text in gold], dtype=object)
     return given[:, None] == reference
 
 
@@ -205,30 +204,32 @@ def distinct_pairs(texts: Sequence[str], gold: Sequence[str]) -> np.ndarray:
     Their numbers, signs, symbols, units of time, vowel signs or tone marks differ.
     """
     pairs = np.zeros((len(texts), len(gold)), dtype=bool)
-    left = [words(text) for text in texts]
     right = [words(text) for text in gold]
-    for answers, others, table in ((left, right, pairs), (right, left, pairs.T)):
-        for row, answer in enumerate(answers):
-            if answer.details is None:
-                continue
-            for column, other in enumerate(others):
-                if other.details is not None:
-                    table[row, column] |= answer.details.differ(other.details)
-                if answer.details.signs:
-                    table[row, column] |= _differ_in_sign(answer.details.signs, other)
-    if all(answer.squeezed.isascii() for answer in left + right):
-        return pairs
-    places: dict[str, list[int]] = defaultdict(list)
-    for column, answer in enumerate(right):
-        places[_letters(answer.squeezed)].append(column)
-    for row, answer in enumerate(left):
-        for column in places.get(_letters(answer.squeezed), ()):
-            pairs[row, column] |= _differ_in_marks(answer.squeezed, right[column].squeezed)
+    columns = range(len(gold))
+    with_details = [column for column in columns if _has_details(right[column])]
+    for row, text in enumerate(texts):
+        answer = words(text)
+        for column in columns if _has_details(answer) else with_details:
+            pairs[row, column] = _differ(answer, right[column])
     return pairs
 
 
-def _differ_in_sign(signs: dict[str, str], other: Words) -> bool:
+def _has_details(answer: Words) -> bool:
+    return answer.details is not None or not answer.squeezed.isascii()
+
+
+def _differ(answer: Words, other: Words) -> bool:
+    """Tell whether answers, one of which has details, never say the same."""
+    if _differ_in_sign(answer, other) or _differ_in_sign(other, answer):
+        return True
+    if answer.details and other.details and answer.details.differ(other.details):
+        return True
+    return _differ_in_marks(answer.squeezed, other.squeezed)
+
+
+def _differ_in_sign(answer: Words, other: Words) -> bool:
     """Tell whether a word that bears a sign has another one, or none, in another answer."""
+    signs = answer.details.signs if answer.details else {}
     others = other.details.signs if other.details else {}
     return any(word in other.tokens and others.get(word) != sign for word, sign in signs.items())
 
@@ -257,33 +258,29 @@ def _american(word: str) -> str:
     return word
 
 
-def _letters(text: str) -> str:
-    """Return a text without combining marks."""
-    if text.isascii():
-        return text
-    return "".join(
-        char for char in unicodedata.normalize("NFD", text) if not unicodedata.category(char).startswith("M")
-    )
-
-
-def _marks(text: str) -> list[str]:
-    """List the combining marks of each letter."""
+@lru_cache(maxsize=100_000)
+def _letters_and_marks(text: str) -> tuple[str, list[str]]:
+    """Return a text without combining marks, and the marks of each letter."""
+    letters = ""
     marks: list[str] = []
     for char in unicodedata.normalize("NFD", text):
         if unicodedata.category(char).startswith("M") and marks:
             marks[-1] += char
         else:
+            letters += char
             marks.append("")
-    return marks
+    return letters, marks
 
 
 def _differ_in_marks(text: str, other: str) -> bool:
     """Tell whether texts of the same letters differ in combining marks; accents may be left out."""
-    if text == other:
+    letters, marks = _letters_and_marks(text)
+    other_letters, other_marks = _letters_and_marks(other)
+    if letters != other_letters:
         return False
-    for marks, other_marks in zip(_marks(text), _marks(other), strict=False):
-        if _OPTIONAL_MARKS.sub("", marks) != _OPTIONAL_MARKS.sub("", other_marks):
+    for these, those in zip(marks, other_marks, strict=True):
+        if _OPTIONAL_MARKS.sub("", these) != _OPTIONAL_MARKS.sub("", those):
             return True
-        if marks and other_marks and marks != other_marks:
+        if these and those and these != those:
             return True
     return False
