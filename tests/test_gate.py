@@ -299,7 +299,7 @@ def test_an_interval_of_drift_is_of_possible_differences(run, rng, tmp_path):
     """Of two nights that differ by much, the interval would be wider than the range of self-BLEU."""
     for name, n_words in (("n1", 12), ("n2", 2), ("n3", 12)):
         write_jsonl(tmp_path / f"{name}.jsonl", night(rng, n_words))
-        assert run("score", f"{name}.jsonl", *GATE)[0] == 0
+        assert gate(run, f"{name}.jsonl")[0] == 0
     assert summary_of("n3")["against"]["difference"]["interval"] == [-1, 1]
 
 

@@ -105,6 +105,7 @@ SETTINGS = [
     (("gruen",), "focus_threshold", [2, HUGE, -LONG]),
     (("probeval",), "threshold", [2, 1 + 0j, np.complex128(1), HUGE]),
     (("probeval",), "smoothing", [math.inf, 1e308, LONG]),
+    (("probeval",), "seed", [-1, 2**40]),
     (("probeval",), "vectors", ["nowhere.vec", "a" * 5000, {"kettle": ["a"]}]),
 ]
 

@@ -32,6 +32,7 @@ SETTINGS = [
     ("self_bleu", {"max_order": 2, "aggregate": "sentence"}),
     ("self_bleu", {"max_order": 1, "vocabulary_size": 99, "homogenization": True}),
     ("probeval", {"clustering": "hac"}),
+    ("probeval", {"clustering": "xmeans"}),
     ("probeval", {"clustering": "none", "matcher": "gp"}),
 ]
 
@@ -296,6 +297,7 @@ COMPANY = {
     "grouping": {"same": share_a_word},
     "distance": {"clustering": "hac"},
     "linkage": {"clustering": "hac"},
+    "seed": {"clustering": "xmeans"},
     "context_embeddings": {"embeddings": RANDOM.random((12, 8))},
     "semantic_entropy.embeddings": {"same": 0.5},
     "semantic_entropy.context_embeddings": {"same": 0.5},
@@ -316,8 +318,9 @@ TOGETHER = {
 }
 # By their names, they decide how a call runs and not what it computes.
 OF_RUN = ("batch_size", "device", "cache_dir", "progress", "details")
-# Signed, but nothing here is subject to them: long texts, and sentences that tiny language models find likely.
-OF_OTHER_ITEMS = ("long_texts", "lm_model")
+# Signed, but nothing here is subject to them: clusters that are hard to find, and sentences that tiny language models
+# find likely.
+OF_OTHER_ITEMS = ("seed", "long_texts", "lm_model")
 # What is refused by default, and scored with "skip": the items of a call, and how the result counts those left out.
 SKIPPED = {
     "singletons": ({"predictions": [["a b c d", "a b c e"], ["a b c d"]]}, {"n_singletons": 1}),

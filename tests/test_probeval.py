@@ -15,7 +15,7 @@ import text_metrics
 from tests.conftest import ROOT, own_data
 from tests.references import probeval as reference
 from text_metrics.metrics.probeval import probeval_wordnet
-from text_metrics.metrics.probeval.probeval_clusters import hac
+from text_metrics.metrics.probeval.probeval_clusters import gmeans, hac, xmeans
 from text_metrics.metrics.probeval.probeval_matching import assign, gp_scores, wordnet_scores
 from text_metrics.metrics.probeval.probeval_protoqa import ranked_scores
 
@@ -187,10 +187,29 @@ def test_ties_split_evenly_and_the_rest_is_wrong():
     np.testing.assert_array_equal(assign(scores, 0.55, strict=True)[1], [0, 0, 0, 1])
 
 
-def test_agglomerative_clusters_are_those_that_are_there(rng):
-    points = np.repeat(np.eye(12)[:4], 8, axis=0) + 0.05 * rng.standard_normal((32, 12))
-    points /= np.linalg.norm(points, axis=1, keepdims=True)
-    assert adjusted_rand_score(np.repeat(np.arange(4), 8), hac(points, "average", 0.9)) > 0.7
+def blobs(rng, centers=4, each=8, noise=0.05):
+    points = np.repeat(np.eye(12)[:centers], each, axis=0) + noise * rng.standard_normal((centers * each, 12))
+    return points / np.linalg.norm(points, axis=1, keepdims=True), np.repeat(np.arange(centers), each)
+
+
+def test_clusterings_find_what_is_there(rng):
+    points, truth = blobs(rng)
+    many, expected = blobs(rng, each=40)
+    assert adjusted_rand_score(truth, hac(points, "average", 0.9)) > 0.7
+    assert adjusted_rand_score(truth, xmeans(points, np.ones(len(points)), 0)) > 0.7
+    assert adjusted_rand_score(expected, gmeans(many, np.ones(len(many)), 0)) > 0.7
+
+
+@pytest.mark.parametrize("method", [xmeans, gmeans])
+def test_k_means_counts_an_answer_as_often_as_it_was_given(probeval, rng, method):
+    points, _ = blobs(rng, each=12)
+    times = rng.integers(1, 6, len(points)).astype(float)
+    actual = np.repeat(method(points, times, 0), times.astype(int))
+    each = np.repeat(points, times.astype(int), axis=0)
+    assert adjusted_rand_score(actual, method(each, np.ones(len(each)), 0)) == 1
+    people = [{"a kettle": 50, "a dog": 50}]
+    result = probeval.compute(predictions=[{"a kettle": 100}], references=people, clustering=method.__name__)
+    assert (result["n_clusters"], result["coverage"]) == (2, 0.5)
 
 
 def test_parity_lets_repeated_answers_weigh_in_the_linkage(probeval):

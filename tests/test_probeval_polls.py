@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from scipy.stats import ortho_group
+from sklearn.metrics import adjusted_rand_score
 
 from tests.conftest import own_data
 from tests.references import probeval as reference
@@ -86,7 +87,7 @@ def test_opposites_are_found(pair, expected):
     assert opposite_pairs(pair, pair).tolist() == [[False, expected], [expected, False]]
 
 
-PIPELINES = [{}, {"clustering": "none"}, {"clustering": "hac"}, {"matcher": "gp"}]
+PIPELINES = [{}, {"clustering": "none"}, {"clustering": "hac"}, {"clustering": "xmeans"}, {"matcher": "gp"}]
 PIPELINES += [{"matcher": "wordnet"}, {"clustering": "none", "matcher": "soft"}, {"clustering": "human"}]
 
 
@@ -176,6 +177,7 @@ def test_no_decision_hangs_on_rounding(rng, noise):
     apart = np.array([[0.5, 0.5, 0.0], [0.4, 0.1, 0.5], [0.1, 0.1, 0.8]])
     probability = np.array([[1.0, 0.5, 0.2], [0.5, 1.0, 0.5], [0.2, 0.5, 1.0]])
     corners = np.eye(4)[:3]
+    twice = np.repeat(np.eye(6)[:3], 2, axis=0)
     for _ in range(20):
         for strict in (False, True):
             np.testing.assert_array_equal(assign(shake(tied), 0.55, strict=strict), assign(tied, 0.55, strict=strict))
@@ -185,6 +187,10 @@ def test_no_decision_hangs_on_rounding(rng, noise):
         turn = ortho_group.rvs(4, random_state=rng)
         assert hac(shake(corners @ turn), "average", float(np.sqrt(2))).tolist() == [0, 0, 0]
         assert len(set(hac(shake(corners @ turn), "complete", 1.0))) == 3
+        six = ortho_group.rvs(6, random_state=rng)
+        for method in (xmeans, gmeans):
+            actual = [method(rows, np.full(6, 9.0), 0) for rows in (twice, shake(twice @ six))]
+            assert adjusted_rand_score(*actual) == 1
         # An answer as near to two clusters is divided among both.
         middle = (corners[0] + corners[1]) / np.sqrt(2)
         scores = gp_scores(shake(middle[None] @ turn), shake(corners @ turn), np.eye(3))

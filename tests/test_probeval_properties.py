@@ -22,7 +22,8 @@ PIPELINES = [
     {"clustering": "soft", "rarefy": 1},
     {"clustering": "hac", "matcher": "soft"},
     {"clustering": "hac", "linkage": "ward", "parity": True},
-    {"clustering": "hac", "matcher": "gp"},
+    {"clustering": "xmeans"},
+    {"clustering": "gmeans", "matcher": "gp"},
     {"clustering": "none", "rarefy": 1, "rarefy_people": 1},
 ]
 counts = st.integers(1, 4)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core import ROUNDED_SUM, TIE, describe, encode, load_vectors, tied_ranks, warn
-from .probeval_clusters import hac
+from .probeval_clusters import gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question, plain_count
 from .probeval_matching import assign, cluster_maximum, exact_scores, gp_scores, wordnet_scores
 from .probeval_opposites import opposite_pairs
@@ -79,8 +79,11 @@ def cluster(question: Question, settings: ProbevalSettings, resources: Resources
         numbers = np.unique(np.array(texts, dtype=object), return_inverse=True)[1]
     else:
         (vectors,) = resources.embeddings.look_up(question.gold)
-        # In the original, an answer counts in the linkage as often as it was given.
-        numbers = hac(vectors, settings.linkage, settings.distance, people if settings.parity else None)
+        if settings.clustering == "hac":
+            # In the original, an answer counts in the linkage as often as it was given.
+            numbers = hac(vectors, settings.linkage, settings.distance, people if settings.parity else None)
+        else:
+            numbers = (xmeans if settings.clustering == "xmeans" else gmeans)(vectors, people, settings.seed)
     members = numbers[:, None] == np.arange(numbers.max() + 1)
     members = members[:, np.lexsort((members.argmax(axis=0), tied_ranks(-(people @ members))))]
     labels = [f"c_{i}" for i in range(1, members.shape[1] + 1)]

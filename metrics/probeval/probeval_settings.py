@@ -9,13 +9,14 @@ from .probeval_clusters import LINKAGES
 from .probeval_formats import UNPAIRED
 from .probeval_sampling import DRAWS
 
-CLUSTERINGS = ("auto", "human", "soft", "hac", "none")
+CLUSTERINGS = ("auto", "human", "soft", "hac", "xmeans", "gmeans", "none")
 MATCHERS = ("cosine", "exact", "wordnet", "gp", "human", "soft", "auto")
 # The lowest score of a match: for soft the probability at which half of an answer matches; for cosine chosen for
 # MiniLM; for gp the original's.
 THRESHOLDS = {"soft": 0.475, "cosine": 0.55, "wordnet": 0.5, "gp": 0.2}
 # Matchers by which an answer either belongs to a cluster or does not: they have no threshold.
 CERTAIN = ("exact", "human")
+_LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn uses
 _LARGEST_SMOOTHING = 1e300  # times the number of clusters, more is infinite in float64
 
 
@@ -29,9 +30,10 @@ class ProbevalSettings(EncoderSettings):
         choices=CLUSTERINGS,
         help='`str`: `"human"`: people\'s clusters. `"soft"`: answers belong to clusters by degrees, by the '
         'probability that people put them together. `"hac"`: agglomerative clustering of embeddings. '
-        '`"none"`: a cluster for each distinct answer. `"auto"`: `"human"` if every reference answer has a cluster, '
-        'otherwise `"soft"`, or `"none"` if `matcher` is `"exact"`, or `"hac"` if `parity`, `linkage`, `distance` or '
-        'another `matcher` than `"soft"` is passed.',
+        '`"xmeans"`, `"gmeans"`: k-means that chooses k, at most 20. `"none"`: a cluster for each distinct '
+        'answer. `"auto"`: `"human"` if every reference answer has a cluster, otherwise `"soft"`, or `"none"` '
+        'if `matcher` is `"exact"`, or `"hac"` if `parity`, `linkage`, `distance` or another `matcher` than '
+        '`"soft"` is passed.',
     )
     matcher: str = setting(
         "auto",
@@ -94,6 +96,7 @@ class ProbevalSettings(EncoderSettings):
     distance: float = setting(
         0.95, parse_number, low=0, help='`float`: for `"hac"`: the Euclidean distance at which the tree is cut.'
     )
+    seed: int = setting(0, parse_count, low=0, high=_LARGEST_SEED, help='`int`: for `"xmeans"` and `"gmeans"`.')
     labels: Any = setting(
         None,
         given=TEXT,
@@ -134,13 +137,15 @@ class ProbevalSettings(EncoderSettings):
     @property
     def needs_embeddings(self) -> bool:
         """True if embeddings are compared."""
-        return self.clustering in ("soft", "hac") or self.matcher in ("soft", "cosine", "gp")
+        return self.clustering in ("soft", "hac", "xmeans", "gmeans") or self.matcher in ("soft", "cosine", "gp")
 
     def signed_pipeline(self) -> dict[str, object]:
         """Return the signature entries of all settings of a question's score, without the encoder."""
         signed: dict[str, object] = {"clustering": self.clustering}
         if self.clustering == "hac":
             signed |= {"linkage": self.linkage, "distance": self.distance}
+        if self.clustering in ("xmeans", "gmeans"):
+            signed["seed"] = self.seed
         signed["matcher"] = self.matcher
         if self.matcher not in CERTAIN:
             signed["threshold"] = self.threshold
