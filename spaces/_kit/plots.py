@@ -99,7 +99,7 @@ def positions(similarity: np.ndarray) -> np.ndarray:
     values, vectors = np.linalg.eigh(centred)
     axes = vectors[:, [-1, -2]] * np.sqrt(np.maximum(values[[-1, -2]], 0.0))
     # Eigenvectors have no sign of their own.
-    signs = np.sign(axes[first_maximum(np.abs(axes.T)), [0, 1]])
+    signs = np.sign(axes[first_maximum(np.abs(axes).T), [0, 1]])
     return axes * np.where(signs == 0, 1.0, signs)
 
 
