@@ -1,6 +1,7 @@
 """One answer in many guises: each door counts what is not the answer, and scores the answer with `strip`."""
 
 import json
+import re
 import warnings
 from typing import NamedTuple
 
@@ -206,7 +207,7 @@ def test_one_answer_is_one_answer_through_each_door(tmp_path, monkeypatch, capsy
     assert plain.value > 1.02
     assert f"{2 * example.n} of 8" in plain.said
     assert example.mark in plain.said
-    assert f"strip {example.kind} " in plain.said or f"strip='{example.kind}'" in plain.said
+    assert re.search(f"""--strip {example.kind} |strip=["']{example.kind}["']""", plain.said)
     assert "strip" not in Signature.parse(plain.signature).entries
     assert not plain.counts
     if (door, example.kind) == ("sample_callback", "prompt"):
