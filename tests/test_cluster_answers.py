@@ -226,7 +226,8 @@ def test_classes_go_into_score_and_choose(load, classified, monkeypatch, tmp_pat
     words = (*given, "--keep", "all", "--min-distance", 0.5, "--out", tmp_path / "all.jsonl")
     assert run_command(monkeypatch, "choose", data, *words) == 0
     summary = json.loads((tmp_path / "all.jsonl.summary.json").read_text(encoding="utf-8"))
-    assert (summary["n_chosen"], summary["classes"]) == (2 + 3 + 1 + 2, "given")
+    # The blank text is no candidate.
+    assert (summary["n_chosen"], summary["n_empty"], summary["classes"]) == (2 + 2 + 1 + 2, 1, "given")
     words = (*given, "--keep", 2, "--context-key", "prompt", "--out", tmp_path / "no.jsonl")
     assert run_command(monkeypatch, "choose", data, *words) == 2
 

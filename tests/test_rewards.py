@@ -699,11 +699,9 @@ FOUR_PROGRAMS = [
 
 def test_an_approach_is_not_seen(load):
     scores = load("vendi_embed").compute(predictions=[ONE_PROOF, FOUR_PROGRAMS])["scores"]
-    for document in ("README.md", "docs/training.md"):
-        (sentence,) = [
-            line for line in (ROOT / document).read_text(encoding="utf-8").splitlines() if "one proof" in line
-        ]
-        assert [f"{score:.2f}" for score in scores] == re.findall(r"\b\d\.\d\d\b", sentence), document
+    page = (ROOT / "docs/training.md").read_text(encoding="utf-8")
+    (sentence,) = [line for line in page.splitlines() if "one proof" in line]
+    assert [f"{score:.2f}" for score in scores] == re.findall(r"\b\d\.\d\d\b", sentence)
 
 
 @pytest.mark.slow
