@@ -391,7 +391,6 @@ def test_tables_of_others_are_not_replaced(tmp_path, monkeypatch, capsys, name):
 
 def test_what_cannot_be_evaluated_is_named(own_metric, monkeypatch, capsys):
     for words, message in (
-        (["nowhere.jsonl"], "nowhere.jsonl"),
         ([OWN, "--model", "./nowhere", "--no-gruen"], "model "),
         ([OWN, "--metric", own_metric / "broken"], "broken must score all sets"),
     ):
