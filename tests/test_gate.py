@@ -147,6 +147,10 @@ def test_streams_of_one_history_are_told_apart_by_their_names(run, tmp_path):
         assert code == (EXIT_LIMIT if n_nights else 0)
     code, _, shown = run("score", "n2.jsonl", "--against", "nights.jsonl", "--name", "z", "--quiet")
     assert (code, "--name z" in shown) == (EXIT_USAGE, True)
+    # Without a name, what is missing is a summary without one.
+    assert run("score", "n1.jsonl", "--history", "named.jsonl", "--name", "x", "--quiet")[0] == 0
+    code, _, shown = run("score", "n2.jsonl", "--against", "named.jsonl", "--quiet")
+    assert (code, "--name" in shown) == (EXIT_USAGE, True)
 
 
 def test_scores_that_do_not_vary_are_judged(run, tmp_path):

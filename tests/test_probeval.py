@@ -230,7 +230,7 @@ def test_parity_lets_repeated_answers_weigh_in_the_linkage(probeval):
 def test_auto_takes_people_s_clusters_if_every_answer_bears_one(probeval, cfc):
     signature = probeval.compute(**cfc)["signature"]
     assert "clustering:human" in signature
-    assert probeval.compute(**cfc, linkage="ward")["signature"] == signature
+    assert probeval.compute(**cfc, linkage="ward", seed=3)["signature"] == signature
     references = json.loads(json.dumps(cfc["references"]))
     references[1]["answers"][0]["cluster"] = ""
     given = {"predictions": cfc["predictions"], "references": references}

@@ -101,6 +101,9 @@ def test_two_identical_systems_are_more_alike_than_by_chance():
     assert made.likeness.partition.p > 0.9
     assert "no difference in what they say is shown" in made.sentences["alike"]
     assert "they share texts (100" in made.sentences["alike"]
+    # But not if only rounding tells the share from that of chance.
+    equal = replace(made.likeness, partition=replace(made.likeness.partition, share=-1e-17))
+    assert "share texts" not in sentences(replace(made, likeness=equal))["alike"]
     # No test of their means is defined, so that no lead is printed.
     assert made.power is None
     assert "truly" not in made.sentences["misleading"]

@@ -11,6 +11,7 @@ import runpy
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from scripts.tooling import build_space
@@ -195,6 +196,7 @@ def write_shown(folder, inputs, calls, out):
             continue
         drawn = dict(zip([picture.title for picture in space.pictures], result.pictures, strict=True))
         heat = drawn.get("Similarity of the texts")
+        copies = result.details.get("Near duplicate of no.", pd.Series()).astype(object)
         pages[name] = {
             "result": result.scored.result,
             "is_read": result.scored.is_read,
@@ -211,6 +213,8 @@ def write_shown(folder, inputs, calls, out):
             "captions": [panel.caption for panel in result.pictures if panel],
             "heat": heat.content.data[0].z if heat else None,
             "adds": list(result.details["Adds"]) if "Adds" in result.details else None,
+            "copies": copies.where(copies.notna(), None).tolist(),
+            "duplicates": drawn["Near duplicates"].content if "Near duplicates" in drawn else None,
             "answer": answer,
         }
     answers = []
@@ -485,6 +489,16 @@ def test_many_sets_are_ranked(shown):
     page = shown("vendi_embed", "files")["sizes"]
     assert page["ranking"] == ["D: z", "B: x", "C: y", "A: w"]
     assert re.findall(r"<bdi>(.*?)</bdi>", page["answer"]) == page["ranking"]
+
+
+def test_near_duplicates_are_below_the_first_of_them(shown):
+    pages = shown("chamfer_diversity")
+    equal = pages["equal texts"]
+    assert equal["copies"] == [None, 1, 1]
+    assert equal["duplicates"].count("She was late.") == 3
+    different = pages["no common word"]
+    assert different["copies"] == [None, None, None]
+    assert "The cat sleeps." not in different["duplicates"]
 
 
 # An encoder of one's own, by which unrelated texts have cosines near .75.

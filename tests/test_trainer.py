@@ -95,6 +95,8 @@ def test_generations_are_scored_as_their_texts(load, tokenizer, name, settings):
     logged = compute_metrics(whole)
     check_numbers(logged, expected, name)
     assert compute_metrics.signature == expected["signature"]
+    # It can be a key, as any function.
+    assert compute_metrics in {compute_metrics}
     # An evaluation that failed is no part of the next.
     compute_metrics(whole, compute_result=False)
     with pytest.raises(TypeError, match="labels"):

@@ -142,11 +142,16 @@ def history_of(options: Options, name: str) -> list[dict[str, Any]]:
     grows = options.against == options.history
     if not grows:
         history = read_history(options.against)
-    history = [summary for summary in history if summary.get(name) is not None and summary.get(NAME) == options.name]
-    if not history and not grows:
-        named = "" if options.name is None else f" of --name {options.name}"
-        raise ValueError(f"{options.against} has no {name}{named}, with which this one could be compared.")
-    return history
+    history = [summary for summary in history if summary.get(name) is not None]
+    named = [summary for summary in history if summary.get(NAME) == options.name]
+    if not named and not grows:
+        which = ""
+        if options.name is not None:
+            which = f" of --name {options.name}"
+        elif history:
+            which = " without a --name"
+        raise ValueError(f"{options.against} has no {name}{which}, with which this one could be compared.")
+    return named
 
 
 def compare_with_history(

@@ -343,6 +343,7 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
 
 
 def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: tqdm) -> np.ndarray:
+    """Encode different texts: (n, d), float32."""
     model = load_encoder(files, find_device(settings.device))
     with model_registry().lock:
         tokenizer, room = _reader(model)

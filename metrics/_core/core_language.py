@@ -56,6 +56,7 @@ def _is_other_language(text: str) -> bool:
 
 
 def _has_english_words(text: str) -> bool:
+    """Tell whether frequent words of English alone have one in twelve letters, and hardly any letter is not ASCII."""
     n_other = sum(letter.isalpha() and not letter.isascii() for letter in text)
     if n_other > _MOST_OTHER_LETTERS * _n_letters(text):
         return False

@@ -59,7 +59,8 @@ class TextMetric:
     It does not subclass `EvaluationModule`: `evaluate.load` takes the first such class that it finds.
 
     A metric may also have methods for questions that calls of `compute` would answer too slowly: `entropies`,
-    `score_without_each`, `has_sums` with `sum_up` and `score_sums`; see `vendi_embed`.
+    `score_without_each`, `has_sums` with `sum_up` and `score_sums`; see `vendi_embed`. `found` goes with `entropies` of
+    parts that are found in the whole set first, such as classes; see `semantic_entropy`.
     """
 
     # Defined by each metric: SETS, TEXTS or QUESTIONS of core_results, and the range of the score.
@@ -102,6 +103,7 @@ class TextMetric:
     def _describe(
         self, description: str, citation: str, arguments: str, urls: list[str], stored: dict[str, Any] | None = None
     ) -> evaluate.MetricInfo:
+        """Make the description that `evaluate` shows; by default, sets of texts or texts are stored."""
         text = datasets.Value("string")
         features = [datasets.Features(predictions=form) for form in (datasets.Sequence(text), text)]
         return evaluate.MetricInfo(
@@ -219,5 +221,6 @@ class SetMetric(TextMetric):
     def _signed(
         self, result: dict[str, Any], signed: Mapping[str, Any], sizes: np.ndarray, settings: SetSettings
     ) -> dict[str, Any]:
+        """Add the signature to a result for sets of these sizes; `signed` are the entries of the metric."""
         text = signature(self.name, **signed, set_size=format_sizes(sizes), **settings.signed_interval())
         return result | {"signature": text}

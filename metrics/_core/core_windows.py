@@ -78,6 +78,7 @@ def _is_of_tokenizers(tokenizer: Any) -> bool:
 
 
 def _split(tokenizer: Any, text: str, room: int) -> list[tuple[str, int]]:
+    """Split one text into windows of at most `room` tokens; returns each with its number of tokens."""
     starts, stops = _token_places(tokenizer, text).T
     stops = np.maximum.accumulate(stops)
     breaks = []

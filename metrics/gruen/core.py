@@ -1733,6 +1733,7 @@ def _is_of_tokenizers(tokenizer: Any) -> bool:
 
 
 def _split(tokenizer: Any, text: str, room: int) -> list[tuple[str, int]]:
+    """Split one text into windows of at most `room` tokens; returns each with its number of tokens."""
     starts, stops = _token_places(tokenizer, text).T
     stops = np.maximum.accumulate(stops)
     breaks = []
@@ -2082,6 +2083,7 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
 
 
 def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: tqdm) -> np.ndarray:
+    """Encode different texts: (n, d), float32."""
     model = load_encoder(files, find_device(settings.device))
     with model_registry().lock:
         tokenizer, room = _reader(model)
@@ -2194,6 +2196,7 @@ def _is_other_language(text: str) -> bool:
 
 
 def _has_english_words(text: str) -> bool:
+    """Tell whether frequent words of English alone have one in twelve letters, and hardly any letter is not ASCII."""
     n_other = sum(letter.isalpha() and not letter.isascii() for letter in text)
     if n_other > _MOST_OTHER_LETTERS * _n_letters(text):
         return False
@@ -2265,7 +2268,8 @@ class TextMetric:
     It does not subclass `EvaluationModule`: `evaluate.load` takes the first such class that it finds.
 
     A metric may also have methods for questions that calls of `compute` would answer too slowly: `entropies`,
-    `score_without_each`, `has_sums` with `sum_up` and `score_sums`; see `vendi_embed`.
+    `score_without_each`, `has_sums` with `sum_up` and `score_sums`; see `vendi_embed`. `found` goes with `entropies` of
+    parts that are found in the whole set first, such as classes; see `semantic_entropy`.
     """
 
     # Defined by each metric: SETS, TEXTS or QUESTIONS of core_results, and the range of the score.
@@ -2308,6 +2312,7 @@ class TextMetric:
     def _describe(
         self, description: str, citation: str, arguments: str, urls: list[str], stored: dict[str, Any] | None = None
     ) -> evaluate.MetricInfo:
+        """Make the description that `evaluate` shows; by default, sets of texts or texts are stored."""
         text = datasets.Value("string")
         features = [datasets.Features(predictions=form) for form in (datasets.Sequence(text), text)]
         return evaluate.MetricInfo(
@@ -2425,6 +2430,7 @@ class SetMetric(TextMetric):
     def _signed(
         self, result: dict[str, Any], signed: Mapping[str, Any], sizes: np.ndarray, settings: SetSettings
     ) -> dict[str, Any]:
+        """Add the signature to a result for sets of these sizes; `signed` are the entries of the metric."""
         text = signature(self.name, **signed, set_size=format_sizes(sizes), **settings.signed_interval())
         return result | {"signature": text}
 

@@ -64,7 +64,8 @@ _KWARGS_DESCRIPTION = (
         "predictions (`list`): the model's answers to each question: a list of strings, in which repeated answers "
         'count; a list of `{"text", "count"}` or of pairs `(text, count)`; a dict from answers to counts; or '
         '`{"id", "answers"}` with one of these. All predictions can be a dict from question ids to answers. A flat '
-        'list of strings or pairs is one question. Counts may be shares of a `"total"` beside `"answers"`.',
+        'list of strings or pairs is one question. Counts may be shares of a `"total"`, the number of answers, beside '
+        '`"answers"`; percentages without one are counts of 100 answers.',
         'references (`list`): people\'s answers to each question, in the same forms. An answer may have a `"cluster"`, '
         'a string or an integer; an item may have a `"question"`, its `"sentence"` and its `"slot"`. References are '
         "matched to predictions by id, or by position without ids.",

@@ -1732,6 +1732,7 @@ def _is_of_tokenizers(tokenizer: Any) -> bool:
 
 
 def _split(tokenizer: Any, text: str, room: int) -> list[tuple[str, int]]:
+    """Split one text into windows of at most `room` tokens; returns each with its number of tokens."""
     starts, stops = _token_places(tokenizer, text).T
     stops = np.maximum.accumulate(stops)
     breaks = []
@@ -2081,6 +2082,7 @@ def _encode_different(texts: list[str], settings: EncoderSettings) -> tuple[np.n
 
 
 def _encode_part(texts: list[str], files: Any, settings: EncoderSettings, bar: tqdm) -> np.ndarray:
+    """Encode different texts: (n, d), float32."""
     model = load_encoder(files, find_device(settings.device))
     with model_registry().lock:
         tokenizer, room = _reader(model)
@@ -2184,7 +2186,8 @@ class TextMetric:
     It does not subclass `EvaluationModule`: `evaluate.load` takes the first such class that it finds.
 
     A metric may also have methods for questions that calls of `compute` would answer too slowly: `entropies`,
-    `score_without_each`, `has_sums` with `sum_up` and `score_sums`; see `vendi_embed`.
+    `score_without_each`, `has_sums` with `sum_up` and `score_sums`; see `vendi_embed`. `found` goes with `entropies` of
+    parts that are found in the whole set first, such as classes; see `semantic_entropy`.
     """
 
     # Defined by each metric: SETS, TEXTS or QUESTIONS of core_results, and the range of the score.
@@ -2227,6 +2230,7 @@ class TextMetric:
     def _describe(
         self, description: str, citation: str, arguments: str, urls: list[str], stored: dict[str, Any] | None = None
     ) -> evaluate.MetricInfo:
+        """Make the description that `evaluate` shows; by default, sets of texts or texts are stored."""
         text = datasets.Value("string")
         features = [datasets.Features(predictions=form) for form in (datasets.Sequence(text), text)]
         return evaluate.MetricInfo(
@@ -2344,6 +2348,7 @@ class SetMetric(TextMetric):
     def _signed(
         self, result: dict[str, Any], signed: Mapping[str, Any], sizes: np.ndarray, settings: SetSettings
     ) -> dict[str, Any]:
+        """Add the signature to a result for sets of these sizes; `signed` are the entries of the metric."""
         text = signature(self.name, **signed, set_size=format_sizes(sizes), **settings.signed_interval())
         return result | {"signature": text}
 

@@ -197,5 +197,6 @@ def find_spectra(
 
 
 def _stack_by_size(matrices: list[np.ndarray], sizes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the indices (b,) of sets of equal size k with their matrices (b, k, k), a batch at a time."""
     for members, _ in batches_by_size(sizes, LIMITS.block_rows):
         yield members, np.stack([matrices[i] for i in members])

@@ -57,6 +57,7 @@ def _pair_similarities(scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def _describe_sets(
     spectra: Sequence[Spectra], sizes: np.ndarray, scores: np.ndarray, settings: VendiSettings
 ) -> list[dict[str, Any]]:
+    """Return the details of each set, with its scores at each order, (m, len(orders))."""
     eigenvalues: dict[int, list[float]] = {}
     for members, ascending in spectra:
         eigenvalues.update(zip(members.tolist(), ascending.flip(-1).tolist(), strict=True))

@@ -1,11 +1,13 @@
 """Demo of chamfer_diversity: the distance of each text to its nearest neighbour."""
 
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
+import numpy as np
 from _kit import inputs, panels, scoring, server, sets
 from _kit.core import TIE
-from _kit.page import Picture, Result, Space, build
+from _kit.page import Drawn, Picture, Result, Space, build
 
 chamfer_diversity = scoring.load(__file__, "chamfer_diversity")
 
@@ -40,12 +42,16 @@ def score(rows: list[inputs.Row], prompt: str, markers: bool) -> Result:
     squares = given.blocks(scored.similarity)
     shown = sets.shown_of(scores)
     adds = scoring.contributions(chamfer_diversity, given.texts, squares, scores, singletons="skip")
+    copies = [near_duplicates(square) for square in squares]
     found = [detail or {"distances": [None], "neighbours": [None]} for detail in scored.result["details"]]
     distances = [detail["distances"] for detail in found]
     neighbours = [detail["neighbours"] for detail in found]
-    table = sets.details(given, {"Distance": distances, "Nearest no.": neighbours, "Adds": adds})
+    originals = [[firsts.get(j) for j in range(len(square))] for firsts, square in zip(copies, squares, strict=True)]
+    columns = {"Distance": distances, "Nearest no.": neighbours, "Adds": adds, "Near duplicate of no.": originals}
+    table = sets.details(given, columns)
     # People count from 1.
-    table["Nearest no."] = table["Nearest no."].astype("Int64") + 1
+    for name in ("Nearest no.", "Near duplicate of no."):
+        table[name] = table[name].astype("Int64") + 1
 
     def card_of(i: int, value: float) -> panels.Card:
         unrelated = scoring.yardstick(chamfer_diversity, len(given.texts[i]))
@@ -61,6 +67,7 @@ def score(rows: list[inputs.Row], prompt: str, markers: bool) -> Result:
     pictures = [
         sets.text_bars(given, shown, distances, "distance", "Of each text to its nearest neighbour."),
         *sets.figures(chamfer_diversity, given, shown, scored.similarity, near, prompt),
+        duplicates_panel(given, shown, copies),
         sets.text_bars(given, shown, adds, "adds to the score", sets.ADDS),
     ]
     n_scored = sum(score is not None for score in scores)
@@ -83,6 +90,31 @@ def headline_of(value: float, unrelated: float) -> str:
     if value < NEAR - TIE:
         return "Nearly every text has a near duplicate."
     return next(words for least, words in WORDS if value >= least * unrelated - TIE)
+
+
+def near_duplicates(similarity: np.ndarray) -> dict[int, int]:
+    """Map each near duplicate of a set to the first text that it is near to."""
+    near = similarity >= 1 - NEAR - TIE
+    copies: dict[int, int] = {}
+    for i in range(len(near)):
+        if i not in copies:
+            copies |= {int(j): i for j in np.flatnonzero(near[i]) if j > i and j not in copies}
+    return copies
+
+
+def duplicates_panel(given: sets.Sets, shown: Sequence[int], copies: list[dict[int, int]]) -> Drawn:
+    """Return the near duplicates of each set below the first of them, and a caption."""
+    groups = []
+    for series, i in enumerate(shown):
+        texts = given.texts[i]
+        for original in sorted(set(copies[i].values())):
+            near = [texts[j] for j, first in copies[i].items() if first == original]
+            groups.append((texts[original], [(given.name(i), near, series)]))
+    if not groups:
+        return Drawn(panels.render("ledger", [], f"None found: no two texts of a set are within {NEAR} of each other."))
+    n_copies = sum(len(copies[i]) for i in shown)
+    caption = f"{panels.count(n_copies, 'text')} within {NEAR} of the text above, which is the first of them."
+    return Drawn(panels.render("groups", groups), caption)
 
 
 def facts_of(detail: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -121,6 +153,7 @@ SPACE = Space(
     pictures=(
         Picture("Distance to the nearest neighbour", is_wide=True),
         *sets.FIGURES,
+        Picture("Near duplicates", is_html=True, is_wide=True),
         Picture("What each text adds", is_wide=True),
     ),
     api=api,

@@ -135,8 +135,10 @@ def _from_text(text: str) -> Any:
     try:
         if _DATE.match(text):
             return datetime.fromisoformat(text)
-        # As Python writes integral floats: "1.0" or "1e+16"; most texts need no parsing.
-        number = float(text) if text.endswith(".0") or "e+" in text else 0.5
+        # Python writes integral floats as "1.0" or "1e+16": most texts need no parsing.
+        if not (text.endswith(".0") or "e+" in text):
+            return text
+        number = float(text)
     except ValueError:
         return text
     # "01.0" and "1_0.0" are texts.

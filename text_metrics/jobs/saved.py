@@ -108,9 +108,8 @@ class SavedJob:
                 reads.append(options.against)
         settings = options.settings | {"metric": options.metric}
         files.check_outputs([str(path) for path in reads if path is not None], writes, settings, self.folder)
-        files_of_folder = set(self.folder.iterdir()) if self.folder.is_dir() else {self.folder}
-        # A job was killed after it had made the folder.
-        is_just_made = {path.name for path in files_of_folder} <= {_LOCK, _WRITTEN}
+        # A job may have been killed after it had made the folder.
+        is_just_made = self.folder.is_dir() and {path.name for path in self.folder.iterdir()} <= {_LOCK, _WRITTEN}
         is_written_by_job = {
             # Where it is the output, `finished` checks it.
             self._summary: is_summary or "command" in first_value(self._summary),

@@ -193,7 +193,7 @@ def _alike(report: Report, likeness: Likeness) -> str:
         # Some of several systems may be the same.
         differ = "not all of them say the same" if pairs else "what they say differs"
         answer = f"{differ} ({p}); the difference is {percent(whole.share)} of what is possible beyond chance"
-    elif whole.equal_share > 0 and (whole.share or 0) < 0:
+    elif whole.equal_share > 0 and (whole.share or 0) < -TIE:
         answer = f"{answer}; they are more alike than by chance, as they share texts ({equal})"
     answer = (
         f"The effective number of systems is {estimate(whole.between, whole.between_interval, digits)} of "

@@ -191,8 +191,10 @@ class RewardFunction:
         """
         functions = getattr(_find_trainer(columns), "reward_funcs", ())
         others = [function for function in functions if function is not self]
-        # One that is not among them is the quality of another reward.
-        for function in others if len(others) < len(functions) else ():
+        if len(others) == len(functions):
+            # It is the quality of another reward.
+            return
+        for function in others:
             has_name = getattr(function, "__name__", None) == self.__name__
             has_score_name = isinstance(function, RewardFunction) and function.score_name == self.score_name
             if has_name or (has_score_name and function._scored != self._scored):

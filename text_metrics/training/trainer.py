@@ -70,7 +70,7 @@ def for_trainer(
     return TrainerMetric(metric, settings, contexts, tokenizer, set_size, group_by, n_examples, stripper)
 
 
-@dataclass
+@dataclass(eq=False)
 class TrainerMetric:
     """A `compute_metrics` that `for_trainer` makes; `signature` is that of the last evaluation."""
 
