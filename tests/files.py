@@ -87,20 +87,27 @@ KINDS_OF_PIPES = ("fifo", "/dev/fd")
 @contextmanager
 def pipe_of(content, kind, name="pipe"):
     """Make a pipe that gives some bytes once; returns its path, which has this name if it is a named one."""
-    reader, writer = os.pipe()
-    path = Path(f"/dev/fd/{reader}")
+    reader = None
     if kind == "fifo":
-        path = Path(name)
-        path.symlink_to(f"/dev/fd/{reader}")
+        path = writer = Path(name)
+        os.mkfifo(path)
+    else:
+        reader, writer = os.pipe()
+        path = Path(f"/dev/fd/{reader}")
 
     def write():
+        # That of a named pipe waits for a reader, which must open it once: the bytes are gone afterwards.
         with suppress(BrokenPipeError), open(writer, "wb", buffering=0) as file:
             file.write(content)
 
-    threading.Thread(target=write, daemon=True).start()
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
     try:
         yield path
     finally:
-        os.close(reader)
-        if kind == "fifo":
+        if reader is None:
+            # Nobody may have opened it.
+            reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
             path.unlink()
+        os.close(reader)
+        thread.join(timeout=10)

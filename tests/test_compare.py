@@ -235,7 +235,6 @@ BY_ID = (*BLEU, "--text-key", "t", "--id-key", "id")
         (NOTHING, NOTHING, ["--by-line", "--column", "quality=q"], "--column quality"),
         (NOTHING, NOTHING, ["--by-line", "--reference-key", "people"], "--reference-key"),
         (NOTHING, NOTHING, ["--by-line", "--confidence", "95"], "confidence"),
-        ("nowhere.jsonl", SETS, ["--by-line"], "nowhere.jsonl does not exist"),
         (SETS, OTHER, ["--metric", "self_bleu", "--by-line", "--setting", "max_order"], "--setting must be NAME=VALUE"),
         (SETS, OTHER, ["--metric", "self_bleu", "--by-line", "--setting", "max_order=0"], "max_order must be"),
         (SETS, OTHER, ["--metric", "self_bleu", "--by-line", "--setting", "order=2"], "no argument 'order'"),

@@ -81,7 +81,7 @@ SENTENCES = st.lists(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=300)
 @given(SENTENCES)
 @example(["a b c d e f g h i j " * 12, "b c d e f g h i j k " * 12])
 @example(["", "a", " "])

@@ -442,7 +442,6 @@ def test_no_texts_leaves_all_of_them_out(tmp_path, make):
 
 
 ERRORS = {
-    "no file": (["nowhere.jsonl"], "nowhere.jsonl"),
     "two names": (["a.jsonl", "a=b.jsonl"], "NAME=path"),
     "no set": (["ones.jsonl"], "no prompt"),
     "nothing in common": (["a.jsonl", "c.jsonl"], "no prompt"),

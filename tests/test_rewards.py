@@ -628,6 +628,18 @@ def test_two_rewards_of_one_name_end_a_training_at_the_start(tmp_path):
         with pytest.raises(ValueError, match="name: the trainer has another reward"):
             trainer.train()
         assert trainer.state.global_step == 0
+    share = {"reward": "distinct_share", **SAME}
+    different = [
+        build(kernel="ngram"),
+        # Its scores of sets have the name of the first one's, and are the same.
+        build(kernel="ngram", **first),
+        text_metrics.for_rewards("semantic_entropy", **share),
+        # What it multiplies by is no reward of the trainer.
+        build(kernel="ngram", q=2, quality=text_metrics.for_rewards("semantic_entropy", **share)),
+    ]
+    trainer = build_trainer(tmp_path, different, max_steps=1)
+    trainer.train()
+    assert {f"rewards/{reward.__name__}/mean" for reward in different} <= trainer.state.log_history[0].keys()
 
 
 @pytest.mark.parametrize("ratings", [[0.5], [0.5] * 11 + [1.5], [0.5] * 11 + [-1], [0.5] * 11 + ["x"], 0.5])

@@ -72,7 +72,7 @@ def test_scores_are_those_of_one_call(load, tmp_path, capsys):
     assert (tmp_path / "out.jsonl").stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize("metric", ["vendi_embed", "gruen", "probeval"])
+@pytest.mark.parametrize("metric", metrics_of())
 def test_every_metric(load, tmp_path, metric):
     rows = [{"texts": members, "people": ["a dog barks", "rain", "rain"]} for members in SETS]
     more = ["--reference-key", "people"] if metric == "probeval" else []

@@ -15,6 +15,7 @@ ANSWERS = ["kettle", "pot", "kettle", "cup", "boats", "boats", "dog", "train", "
 SETTINGS = [
     ("vendi_embed", {"set_size": 4, "q": [1, 0.5], "confidence": 0.9}),
     ("vendi_embed", {"kernel": "ngram"}),
+    ("chamfer_diversity", {"set_size": 2, "confidence": 0.9}),
     ("self_bleu", {"group_by": "inputs", "aggregate": "sentence", "tokenizer": "13a"}),
     ("gruen", {"confidence": 0.9}),
     ("gruen", {"group_by": "inputs", "confidence": 0.9}),
@@ -116,12 +117,12 @@ def test_empty_generations_are_not_the_most_diverse(load, tokenizer):
     assert logged["self_bleu_distinct_1"] == 0
 
 
-def test_results_of_two_metrics_can_be_merged(load, tokenizer):
+def test_results_of_all_metrics_can_be_merged(load, tokenizer):
     """None of their numbers has the name of one of the other."""
     settings = {"set_size": 4, "confidence": 0.9}
     whole = evaluation(tokenizer)
     results = []
-    for name in ("vendi_embed", "self_bleu", "semantic_entropy"):
+    for name in text_metrics.METRICS:
         results.append(text_metrics.for_trainer(load(name), tokenizer, **settings)(whole))
     merged = {}
     for result in results:

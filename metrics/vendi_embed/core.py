@@ -1221,8 +1221,8 @@ def hidden_states(network: Any, ids: Any, mask: Any) -> Any:
     ids, mask : integer tensors of shape (b, t); the mask is 0 for padding
     """
     embeddings = network["words"](ids) + network["types"].weight[0] + network["positions"].weight[: ids.shape[1]]
-    # With a bias, also one of zeros, torch fuses the steps of attention; without one it does not.
-    bias = attention_bias(mask == 0, embeddings.dtype)
+    padding = mask == 0
+    bias = attention_bias(padding, embeddings.dtype) if padding.any() else None
     return network["encoder"](network["norm"](embeddings), mask=bias, is_causal=False)
 
 
