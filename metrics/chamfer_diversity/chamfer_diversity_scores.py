@@ -22,7 +22,7 @@ from .core import (
     unit_rows,
 )
 
-_TILE_ROWS = 768  # of the similarities of one large set
+_TILE_ROWS = 512  # of the similarities of one large set
 
 
 class Distances(NamedTuple):

@@ -24,7 +24,7 @@ from . import inputs
 
 SIDES = ["ours", "theirs"]
 # Rows of the products by which Chamfer compares all pairs.
-_TILE_ROWS = 768
+_TILE_ROWS = 512
 _METRICS = Path(__file__).resolve().parents[2] / "metrics"
 
 
