@@ -81,7 +81,8 @@ def _by_pairs(items: Items, texts: list[str], settings: SemanticEntropySettings)
         answers = _ask(rule, pairs)
         signed = f"custom({caller_name(rule)})"
     n_items = len(items.first)
-    numbers = places[answers] @ np.array([n_items, 1])
+    # Numbers of the pairs that are the same, in ascending order.
+    numbers = np.sort(places[answers] @ np.array([n_items, 1]))
 
     def same(rows: np.ndarray) -> Callable[[slice], np.ndarray]:
         right = rows[:, None, :]
@@ -89,7 +90,7 @@ def _by_pairs(items: Items, texts: list[str], settings: SemanticEntropySettings)
         def compare(places: slice) -> np.ndarray:
             left = rows[:, places, None]
             keys = np.minimum(left, right) * n_items + np.maximum(left, right)
-            return (left == right) | np.isin(keys, numbers)
+            return (left == right) | _contains(numbers, keys)
 
         return compare
 
@@ -115,6 +116,14 @@ def classify(pairs: Pairs, rule: str, settings: EncoderSettings) -> tuple[np.nda
             f"{len(loaded.labels)}: {', '.join(map(repr, loaded.labels))}."
         )
     return same, f"{loaded.kind}{loaded.identity}"
+
+
+def _contains(ascending: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Tell whether each of some values is in an array in ascending order."""
+    if not len(ascending):
+        return np.zeros(values.shape, dtype=bool)
+    places = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
+    return ascending[places] == values
 
 
 def _ask(same: Callable[[list[str], list[str]], Any], pairs: list[tuple[str, str]]) -> np.ndarray:
