@@ -36,7 +36,7 @@ def check_limits(options: Options, names: Iterable[str]) -> None:
 def missed_limits(options: Options, values: Mapping[str, float | None]) -> list[str]:
     """Name on stderr the numbers that are beyond their limits, or null; returns their names.
 
-    A number that is not among the values lacks earlier summaries, which is no miss.
+    A number that is not among the values has no earlier summaries, and is not missed.
     """
     missed = []
     for option, sign in (("under", 1), ("over", -1)):
@@ -82,7 +82,7 @@ def drift_values(compared: Mapping[str, Any], options: Options) -> dict[str, flo
 def read_history(path: Path) -> list[dict[str, Any]]:
     """Read the summary of a file, or the summaries of a history, a line each: of one job, the last one.
 
-    They are in the order of the first summary of each job. Raises a ValueError that names a line which is no summary.
+    They are in the order of the first summary of each job. Raises a ValueError that names a line that is not a summary.
     """
     with open_file(path) as file:
         data = file.read()

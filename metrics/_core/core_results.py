@@ -1,4 +1,4 @@
-"""What a result is made of: its names and its signature."""
+"""The names and the signature of a result."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -893,7 +893,7 @@ def suggest(name: str, names: Sequence[str]) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_results.py: What a result is made of: its names and its signature.
+# core_results.py: The names and the signature of a result.
 
 VERSION = "0.10.0"
 

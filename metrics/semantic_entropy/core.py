@@ -1480,7 +1480,7 @@ def suggest(name: str, names: Sequence[str]) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# core_results.py: What a result is made of: its names and its signature.
+# core_results.py: The names and the signature of a result.
 
 VERSION = "0.10.0"
 
@@ -2106,7 +2106,7 @@ def _count_budgets(model: Any) -> int:
     The time of a token grows with the weights that multiply it, of which a static encoder, a table of vectors, has
     none: in small batches, it would spend most of its time on calls.
     """
-    # The encoders of this package are no torch modules.
+    # The encoders of this package are not torch modules.
     if model.device.type != "cpu" or not hasattr(model, "modules"):
         return 1
     n_weights = 0

@@ -54,7 +54,7 @@ _NUMBER = re.compile(r"(?:(?<![\w.])-)?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 @dataclass(frozen=True)
 class Choices:
-    """What a report shows, besides the settings of its metrics.
+    """Choices of what a report shows, besides the settings of its metrics.
 
     by_gruen : whether gruen rates the texts, if the inputs hold no ratings
     level : of the intervals and tests

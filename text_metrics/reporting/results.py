@@ -181,7 +181,7 @@ class Collapse:
 
 @dataclass(frozen=True)
 class Power:
-    """What the tests that mark the first system by the first metric find with a probability of 80 %.
+    """Power of the tests that mark the first system by the first metric: what they find with a probability of 80 %.
 
     smallest_lead : over every other system, on the prompts of the report; None if none is possible
     difference, n_needed : a lead, and the number of prompts like these that it needs; None if it is more than 2**24

@@ -44,7 +44,7 @@ REWARDS = {
     "semantic_entropy": (CONTRIBUTION, DISTINCT_SHARE),
     "gruen": (QUALITY,),
 }
-# Settings that do not change a number, and are no part of a name.
+# Settings that do not change a number, and are not part of a name.
 _UNNAMED = ("batch_size", "cache_dir", "confidence", "device", "progress")
 # Numbers that trainers log themselves.
 _LOGGED = ("entropy", "epoch", "grad_norm", "kl", "learning_rate", "loss", "reward", "reward_std", "step")
